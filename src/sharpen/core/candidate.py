@@ -1,0 +1,64 @@
+"""What is being trained: named text parts, immutable, known by their digest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
+
+from sharpen.core.digest import digest
+
+MAIN_PART = "SKILL.md"
+
+
+class Candidate:
+    """An immutable set of named texts. `SKILL.md` is the main part unless the only part has another name."""
+
+    __slots__ = ("_digest", "_parts")
+
+    def __init__(self, parts: Mapping[str, str] | str) -> None:
+        named = {MAIN_PART: parts} if isinstance(parts, str) else dict(parts)
+        if not named:
+            raise ValueError("a candidate needs at least one part")
+        self._parts: Mapping[str, str] = MappingProxyType(named)
+        self._digest = digest(named)
+
+    @property
+    def parts(self) -> Mapping[str, str]:
+        return self._parts
+
+    @property
+    def digest(self) -> str:
+        return self._digest
+
+    @property
+    def main(self) -> str:
+        """The name of the main part."""
+        return MAIN_PART if MAIN_PART in self._parts else next(iter(self._parts))
+
+    @property
+    def text(self) -> str:
+        """The text of the main part."""
+        return self._parts[self.main]
+
+    @property
+    def length(self) -> int:
+        """Characters in all parts together."""
+        return sum(map(len, self._parts.values()))
+
+    def with_part(self, name: str, text: str) -> Candidate:
+        return Candidate({**self._parts, name: text})
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._parts)
+
+    def __getitem__(self, name: str) -> str:
+        return self._parts[name]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Candidate) and other._digest == self._digest
+
+    def __hash__(self) -> int:
+        return hash(self._digest)
+
+    def __repr__(self) -> str:
+        return f"Candidate({self._digest[:12]}: {', '.join(self._parts)})"

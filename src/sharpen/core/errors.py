@@ -1,0 +1,78 @@
+"""The whole error model.
+
+`SharpenError` and its subclasses are for what a person can act on; each carries one message that says what was wrong,
+where, and what would be right, and the exit code of the command that meets it. Anything else that escapes is a bug and
+keeps its traceback.
+
+A call of a model fails with a `ModelError`. Its `kind` decides what happens next: `HEALS` are tried again with growing
+pauses; the rest are not. `FATAL` ones mean that every further call would fail in the same way (a wrong key, an unknown
+model, nobody listening), so they stop the job at once; the others become the failure of the one rollout they hit.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class SharpenError(Exception):
+    """Something the person at the keyboard can fix. `str(error)` is the whole message."""
+
+    exit_code = 1
+
+
+class UsageError(SharpenError):
+    """Asked for something impossible: an unknown name, a wrong type, a missing file, a broken data line."""
+
+    exit_code = 2
+
+
+class BudgetExhausted(SharpenError):
+    """The next call would pass a cap. Nothing was sent."""
+
+    exit_code = 3
+
+
+class TooManyFailures(SharpenError):
+    """More rollouts failed for reasons that are not the agent's than the job may leave out."""
+
+
+class NotDeterministic(SharpenError):
+    """Replaying a job gave another story than the one on disk."""
+
+
+class StorageError(SharpenError):
+    """The disk would not take what had to be kept."""
+
+
+class ModelErrorKind(StrEnum):
+    RATE_LIMITED = "rate_limited"  # 429, 529
+    UNAVAILABLE = "unavailable"  # 5xx, connection lost
+    TIMEOUT = "timeout"
+    UNREACHABLE = "unreachable"  # nobody listening, no such host
+    AUTH = "auth"  # 401, 403
+    NOT_FOUND = "not_found"  # 404: no such model or path
+    BAD_REQUEST = "bad_request"  # 400, 413, 422: this request will never be accepted
+    BAD_REPLY = "bad_reply"  # answered, but not with what was asked for
+
+
+HEALS = frozenset(
+    {ModelErrorKind.RATE_LIMITED, ModelErrorKind.UNAVAILABLE, ModelErrorKind.TIMEOUT, ModelErrorKind.UNREACHABLE}
+)
+FATAL = frozenset({ModelErrorKind.AUTH, ModelErrorKind.NOT_FOUND, ModelErrorKind.UNREACHABLE})
+
+
+class ModelError(SharpenError):
+    """A call of a model that brought no usable reply. `retry_after` is the endpoint's own wish, in seconds."""
+
+    def __init__(self, kind: ModelErrorKind, message: str, *, retry_after: float | None = None) -> None:
+        super().__init__(message)
+        self.kind = kind
+        self.retry_after = retry_after
+
+
+def nearest(word: str, known: list[str] | tuple[str, ...]) -> str:
+    """` (did you mean 'x'?)` when something known is close to `word`, else nothing."""
+    import difflib
+
+    close = difflib.get_close_matches(word, known, n=1, cutoff=0.55)
+    return f" (did you mean {close[0]!r}?)" if close else ""

@@ -1,0 +1,31 @@
+"""One example of a task: what the agent is given, and what the scorer compares with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from sharpen.core.digest import Json, digest
+
+
+@dataclass(frozen=True)
+class Item:
+    """An example with a stable id. `inputs` reach the agent, `reference` only the scorer, `type` groups the report."""
+
+    id: str
+    inputs: Mapping[str, Json]
+    reference: Json = None
+    type: str = "default"
+
+    @cached_property
+    def digest(self) -> str:
+        """Identity by content: two items with the same id and different content are different."""
+        return digest([self.id, dict(self.inputs), self.reference, self.type])
+
+    @property
+    def text(self) -> str:
+        """The input as one text: the field `input` where there is one, else every field on a line of its own."""
+        if "input" in self.inputs:
+            return str(self.inputs["input"])
+        return "\n".join(f"{name}: {value}" for name, value in self.inputs.items())
