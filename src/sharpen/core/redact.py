@@ -42,11 +42,17 @@ def names_secret(key: str) -> bool:
     return key.lower() not in _HARMLESS and _NAMES.search(key) is not None
 
 
-def redact(text: str) -> str:
-    """`text` without any secret that is known by value or recognisable by its form."""
+def redact_known(text: str) -> str:
+    """`text` without any secret that is known by value. For text that is data: nothing else in it is touched."""
     for secret in sorted(_known, key=len, reverse=True):
         if secret in text:
             text = text.replace(secret, BLANK)
+    return text
+
+
+def redact(text: str) -> str:
+    """`text` without any secret that is known by value or recognisable by its form."""
+    text = redact_known(text)
     return _INLINE.sub(lambda match: match.group(1) + BLANK, text)
 
 

@@ -100,6 +100,8 @@ class Task:
     requirements: Requirements = Requirements()
     renders: Mapping[str, str] = {}
     """Preferred rendering by model family (`"local"`, `"openai"`, ...); a model's own preference where absent."""
+    stochastic: bool = False
+    """Whether a rollout draws from `attempt.rng`, so that attempting an item again may end differently."""
     calls_per_rollout: int = 1
     """The most model calls one rollout makes; the budget reserves this many before it starts one."""
 

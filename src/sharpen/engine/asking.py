@@ -1,0 +1,94 @@
+"""Questions to a model outside of rollouts: reflection, merging, ranking, judging.
+
+A reply that must match a schema is asked for with it where the endpoint can, always validated, and asked for once more
+with the error. If that fails too, the answer says so: the caller goes on without it, and the event makes it visible.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from sharpen.core.chat import Message, Request
+from sharpen.core.errors import FATAL, ModelError
+from sharpen.core.redact import redact
+from sharpen.core.usage import NOTHING, Usage
+from sharpen.engine.events import Asked
+from sharpen.engine.gateway import Gateway
+from sharpen.engine.meter import Meter
+from sharpen.engine.replay import Slot, Story
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+
+@dataclass(frozen=True)
+class Question:
+    role: str
+    messages: tuple[Message, ...]
+    schema: type[BaseModel] | None
+    scope: tuple[str | int, ...]
+    max_tokens: int
+    temperature: float
+
+
+@dataclass(frozen=True)
+class Answer:
+    """`value` is the validated object (or the text, where no schema was given); None when `error` says why not."""
+
+    value: Any
+    error: str | None = None
+    asked_again: bool = False
+
+
+async def put(gateway: Gateway, story: Story, meter: Meter, question: Question, seed: int, stage: str) -> Answer:
+    """Ask, validate, ask once more if need be; leave one event."""
+    slot = story.reserve()
+    try:
+        on_record = _failure_on_record(slot)
+        answer, usage = on_record or await _ask(gateway, question, seed)
+    except BaseException:
+        story.cancel(slot)
+        raise
+    meter.add(stage, "ask", {question.role: usage})
+    event = Asked(stage, question.role, list(question.scope), answer.asked_again, answer.error, usage.row())
+    story.fill(slot, event)
+    return answer
+
+
+async def _ask(gateway: Gateway, question: Question, seed: int) -> tuple[Answer, Usage]:
+    from sharpen.models.schema import reask, validate
+
+    request = Request(
+        messages=question.messages,
+        max_tokens=question.max_tokens,
+        temperature=question.temperature,
+        schema=None if question.schema is None else question.schema.model_json_schema(),
+    )
+    usage = NOTHING
+    problem = ""
+    for again in (False, True):
+        draw = [seed, list(question.scope), int(again)]
+        try:
+            reply = await gateway.complete(question.role, request, draw, keep_request=True)
+        except ModelError as error:
+            if error.kind in FATAL:
+                raise
+            return Answer(None, redact(f"{error.kind}: {error}"), again), usage
+        usage += reply.usage
+        if question.schema is None:
+            return Answer(reply.text, asked_again=again), usage
+        checked = validate(reply.text, question.schema)
+        if checked.error is None:
+            return Answer(checked.value, asked_again=again), usage
+        problem = checked.error
+        request = reask(request, reply, problem)
+    return Answer(None, redact(f"bad_reply: {problem}"), True), usage
+
+
+def _failure_on_record(slot: Slot) -> tuple[Answer, Usage] | None:
+    """A call that failed for a passing reason when the story was first told is not made again while it is retold."""
+    told = slot.expected
+    if told is None or told.get("type") != Asked.type or told["error"] is None or told["error"].startswith("bad_reply"):
+        return None
+    return Answer(None, told["error"], told["asked_again"]), Usage(*told["usage"])

@@ -1,0 +1,60 @@
+"""Candidates saved to disk: a folder per checkpoint with its parts and what is known of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path, PurePosixPath
+
+from sharpen.core.candidate import Candidate
+from sharpen.core.digest import Json
+from sharpen.core.errors import UsageError
+from sharpen.files import write_atomic, write_json
+
+SCHEMA_VERSION = 1
+_METADATA = "metadata.json"
+_PARTS = "parts"
+
+
+def save(folder: Path, candidate: Candidate, step: int, metrics: Mapping[str, Json], *, name: str = "") -> str:
+    """Write a checkpoint and return its path relative to the job's folder. Writing it again changes nothing."""
+    relative = PurePosixPath("checkpoints") / (name or f"step_{step:04d}")
+    home = folder / relative
+    for part, text in candidate.parts.items():
+        write_atomic(home / _PARTS / safe_part(part), text)
+    for stale in set(home.glob(f"{_PARTS}/**/*")) - {home / _PARTS / part for part in candidate.parts}:
+        if stale.is_file():
+            stale.unlink()
+    about = {
+        "schema_version": SCHEMA_VERSION,
+        "step": step,
+        "candidate": candidate.digest,
+        "parts": list(candidate.parts),
+        "metrics": dict(metrics),
+    }
+    write_json(home / _METADATA, about)
+    return str(relative)
+
+
+def load(folder: Path) -> Candidate:
+    """Read a checkpoint folder, a folder of text parts, or a single text file as a candidate."""
+    if folder.is_file():
+        return Candidate(folder.read_text(encoding="utf-8"))
+    if not folder.is_dir():
+        raise UsageError(f"no checkpoint at {folder}: it is neither a folder nor a text file")
+    about = folder / _METADATA
+    if about.exists():
+        names = json.loads(about.read_text(encoding="utf-8"))["parts"]
+        return Candidate({name: (folder / _PARTS / name).read_text(encoding="utf-8") for name in names})
+    files = sorted(path for path in folder.rglob("*") if path.is_file() and not path.name.startswith("."))
+    if not files:
+        raise UsageError(f"no text parts in {folder}; expected SKILL.md or a checkpoint with {_METADATA}")
+    return Candidate({path.relative_to(folder).as_posix(): path.read_text(encoding="utf-8") for path in files})
+
+
+def safe_part(name: str) -> str:
+    """A part's name as a relative path that stays inside its folder."""
+    path = PurePosixPath(name)
+    if path.is_absolute() or ".." in path.parts or not path.parts or "\\" in name or "\0" in name:
+        raise UsageError(f"part name {name!r} must be a relative path without '..'")
+    return str(path)

@@ -1,0 +1,61 @@
+"""The outcomes of one candidate on a list of items, always in item order.
+
+An `Evaluation` holds the scores; what the agent said is fetched from the ledger when somebody wants to read it, so that
+evaluating a hundred thousand items takes no more memory than their scores.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from sharpen.core.candidate import Candidate
+from sharpen.core.item import Item
+from sharpen.core.outcome import Failure, Outcome
+
+
+@dataclass(frozen=True)
+class Group:
+    """A wish: one candidate on some items, sample number `sample`."""
+
+    candidate: Candidate
+    items: Sequence[Item]
+    sample: int = 0
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """`hard` and `soft` are None where a rollout failed for a reason that is not the agent's; `failures` says why."""
+
+    candidate: Candidate
+    items: Sequence[Item]
+    hard: Sequence[float | None]
+    soft: Sequence[float | None]
+    failures: Mapping[str, Failure]
+    _load: Callable[[int], Outcome] = field(repr=False, compare=False)
+
+    @property
+    def scored(self) -> list[float]:
+        """The scores there are, in item order."""
+        return [score for score in self.hard if score is not None]
+
+    @property
+    def mean(self) -> float | None:
+        """The mean of `hard` over what was scored; None where nothing was."""
+        return _mean(self.hard)
+
+    @property
+    def soft_mean(self) -> float | None:
+        return _mean(self.soft)
+
+    def outcome(self, index: int) -> Outcome:
+        """The whole record of one rollout, failed ones included."""
+        item = self.items[index]
+        if item.id in self.failures:
+            return Outcome(item.id, None, None, failure=self.failures[item.id])
+        return self._load(index)
+
+
+def _mean(scores: Sequence[float | None]) -> float | None:
+    known = [score for score in scores if score is not None]
+    return sum(known) / len(known) if known else None

@@ -1,0 +1,35 @@
+"""Where rollouts run: many at once on this machine's event loop, started in order, finished as they come.
+
+After the first error nothing new is started, but what is under way is allowed to finish, because it is being paid for;
+then the error is raised. Memory does not grow with the number of items: there are as many tasks as may run at once, no
+more.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+async def run_all(pieces: Sequence[T], work: Callable[[T], Awaitable[None]], *, at_once: int) -> None:
+    """Carry out `work` on every piece, at most `at_once` of them at a time."""
+    waiting = iter(pieces)
+    errors: list[BaseException] = []
+
+    async def worker() -> None:
+        for piece in waiting:
+            if errors:
+                return
+            try:
+                await work(piece)
+            except asyncio.CancelledError:
+                raise
+            except BaseException as error:  # raised below, once the others are done
+                errors.append(error)
+
+    await asyncio.gather(*(worker() for _ in range(min(at_once, len(pieces)))))
+    if errors:
+        raise errors[0]

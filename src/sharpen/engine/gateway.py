@@ -1,0 +1,113 @@
+"""The one way to a model: pay once, stay within the budget, keep to the endpoint's pace, try again what can heal.
+
+Every call of every role passes here. A reply that is in the ledger is returned from there; a request that is already
+under way is not sent twice; anything else is reserved in the budget, waits for a slot of its endpoint, is retried where
+that helps, and is stored before anyone builds on it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import hashlib
+from collections.abc import Callable, Mapping
+
+from sharpen.core.chat import Reply, Request
+from sharpen.core.digest import Json, canonical
+from sharpen.core.errors import SharpenError, UsageError
+from sharpen.core.redact import redact_known
+from sharpen.core.usage import NOTHING
+from sharpen.engine.budget import Budget
+from sharpen.engine.limits import Limiter
+from sharpen.engine.retry import Retry, RetryPolicy, with_retries
+from sharpen.ledger.keys import reply_key
+from sharpen.ledger.store import Ledger
+from sharpen.models.base import Model
+
+
+class Stopped(SharpenError):
+    """The person at the keyboard asked the job to stop. What was under way has been stored."""
+
+    exit_code = 130
+
+
+class Gateway:
+    """Shared by everything in a job that talks to a model."""
+
+    def __init__(
+        self,
+        models: Mapping[str, Model],
+        ledger: Ledger,
+        budget: Budget,
+        *,
+        policy: RetryPolicy | None = None,
+        on_retry: Callable[[Retry], None] | None = None,
+    ) -> None:
+        self.models = models
+        self.stopping = False
+        self.paid_calls = 0
+        self._ledger = ledger
+        self._budget = budget
+        self._policy = policy or RetryPolicy()
+        self._on_retry = on_retry
+        self._flying: dict[bytes, asyncio.Future[Reply]] = {}
+        self.limiters: dict[str, Limiter] = {}
+        for model in models.values():
+            self.limiters.setdefault(model.endpoint, Limiter(model.concurrency))
+
+    def model(self, role: str) -> Model:
+        if role not in self.models:
+            raise UsageError(f"no model is given for the role {role!r}; given: {', '.join(self.models) or 'none'}")
+        return self.models[role]
+
+    async def complete(self, role: str, request: Request, draw: Json, *, keep_request: bool = False) -> Reply:
+        """The reply to `request`. `draw` tells one random draw from another; it is ignored where there is no randomness."""
+        model = self.model(role)
+        if model.deterministic and request.temperature == 0:
+            draw = None
+        else:
+            request = dataclasses.replace(request, seed=_seed(draw))
+        key = reply_key(model.identity, request, draw)
+        stored = self._ledger.reply(key)
+        if stored is None and key in self._flying:
+            stored = await asyncio.shield(self._flying[key])
+        if stored is not None:
+            self._budget.charge(stored.usage)
+            return stored
+        if self.stopping:
+            raise Stopped("stopped")
+        future: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
+        self._flying[key] = future
+        try:
+            reply = await self._pay(model, request)
+            kept = [[m.role, m.content] for m in request.messages] if keep_request else None
+            self._ledger.add_reply(key, model.name, role, reply, kept)
+            future.set_result(reply)
+            return reply
+        except BaseException as error:
+            future.set_exception(error)
+            future.exception()
+            raise
+        finally:
+            del self._flying[key]
+
+    async def _pay(self, model: Model, request: Request) -> Reply:
+        hold = await self._budget.hold(*model.bound(request))
+        usage = NOTHING
+        try:
+            reply = await with_retries(
+                lambda: model.complete(request),
+                policy=self._policy,
+                limiter=self.limiters[model.endpoint],
+                on_retry=self._on_retry,
+            )
+            usage = reply.usage
+            self.paid_calls += 1
+        finally:
+            await self._budget.settle(hold, usage)
+        clean = redact_known(reply.text)
+        return reply if clean == reply.text else dataclasses.replace(reply, text=clean)
+
+
+def _seed(draw: Json) -> int:
+    return int.from_bytes(hashlib.sha256(canonical(draw).encode()).digest()[:4], "big") >> 1

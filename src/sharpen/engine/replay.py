@@ -1,0 +1,142 @@
+"""Resume is replay: a job's story on disk, told again and compared line by line, then continued.
+
+On resume the trainer starts from the beginning; the ledger answers what is known, and every event it emits is compared
+with the one on disk. Equal ones are skipped, a different one stops the job with "not deterministic at event N", and past the
+end of the file new ones are appended. Measurements that run side by side reserve their place when they begin, so that the
+order of events never depends on which finished first.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from sharpen.core.digest import Json
+from sharpen.core.errors import NotDeterministic
+from sharpen.core.redact import redact_json
+from sharpen.engine.events import BudgetEnded, Event, JobEnded, comparable, line, without_clock
+from sharpen.files import append_line, complete_lines
+
+
+class Slot:
+    """A place in the story, reserved before its event is known."""
+
+    __slots__ = ("clock", "event", "expected")
+
+    def __init__(self, expected: dict[str, Any] | None) -> None:
+        self.expected = expected
+        """What stands at this place on disk, if the story was told this far before."""
+        self.event: Event | None = None
+        self.clock: dict[str, Json] = {}
+
+
+class Story:
+    """The events of one job. `now` gives the clock fields every event carries."""
+
+    def __init__(self, path: Path, now: Callable[[], dict[str, Json]]) -> None:
+        self.path = path
+        self._now = now
+        self._told = read_events(path)
+        self._cut_torn_line()
+        self._next = 0
+        self._slots: list[Slot] = []
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+
+    @property
+    def replaying(self) -> bool:
+        """Whether the next event is one that was already told."""
+        return self._next + len(self._slots) < len(self._told)
+
+    @property
+    def told(self) -> list[dict[str, Any]]:
+        """The lines that were on disk when the story was opened."""
+        return self._told
+
+    def emit(self, event: Event, **clock: Json) -> None:
+        self.fill(self.reserve(), event, **clock)
+
+    def reserve(self) -> Slot:
+        n = self._next + len(self._slots)
+        slot = Slot(self._told[n] if n < len(self._told) else None)
+        self._slots.append(slot)
+        return slot
+
+    def fill(self, slot: Slot, event: Event, **clock: Json) -> None:
+        slot.event = event
+        slot.clock = {**self._now(), **clock}
+        while self._slots and self._slots[0].event is not None:
+            first = self._slots.pop(0)
+            assert first.event is not None
+            self._tell(first.event, first.clock)
+
+    def cancel(self, slot: Slot) -> None:
+        """Give a reserved place back: what was to stand there did not come about."""
+        if slot in self._slots:
+            self._slots.remove(slot)
+
+    def close(self) -> None:
+        os.close(self._file)
+
+    def _tell(self, event: Event, clock: dict[str, Json]) -> None:
+        n = self._next
+        if n < len(self._told):
+            before, now = without_clock(self._told[n]), redact_json(comparable(n, event))
+            if before != now:
+                raise NotDeterministic(f"not deterministic at event {n} of {self.path}: {_difference(before, now)}")
+        else:
+            append_line(self._file, redact_line(n, event, clock), self.path)
+        self._next += 1
+
+    def _cut_torn_line(self) -> None:
+        if not self.path.exists():
+            return
+        whole = max((end for end, _ in complete_lines(self.path)), default=0)
+        if whole < self.path.stat().st_size:
+            os.truncate(self.path, whole)
+
+
+def redact_line(n: int, event: Event, clock: dict[str, Json]) -> bytes:
+    text = line(n, event, clock)
+    record = json.loads(text)
+    clean = redact_json(record)
+    return text if clean == record else json.dumps(clean, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def read_events(path: Path) -> list[dict[str, Any]]:
+    """The whole lines of an events file, as they are."""
+    return [json.loads(text) for _, text in complete_lines(path)]
+
+
+def reopen(path: Path, *, more_budget: bool) -> None:
+    """Make a stopped job's story one that can go on: drop the ending, and with `more_budget` all since the cap was met.
+
+    A job that ended well is left alone.
+    """
+    keep = 0
+    for end, text in complete_lines(path):
+        kind = json.loads(text).get("type")
+        if kind == BudgetEnded.type and more_budget:
+            break
+        if kind == JobEnded.type and json.loads(text)["status"] != "done":
+            break
+        keep = end
+    else:
+        return
+    os.truncate(path, keep)
+
+
+def _difference(before: dict[str, Any], now: dict[str, Any]) -> str:
+    if before.get("type") != now.get("type"):
+        return f"it was {before.get('type')!r}, now it is {now.get('type')!r}"
+    changed = [key for key in {**before, **now} if before.get(key) != now.get(key)]
+    shown = ", ".join(f"{key}: {_short(before.get(key))} -> {_short(now.get(key))}" for key in changed[:3])
+    return f"{before.get('type')} differs in {shown}"
+
+
+def _short(value: Json) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 80 else text[:77] + "..."

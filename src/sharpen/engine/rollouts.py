@@ -1,0 +1,109 @@
+"""Carrying out rollouts: what a task's `rollout` is given, and how its end becomes an outcome or a failure.
+
+A rollout may fail in two ways. What heals or concerns this attempt only (a timeout, a rate limit that outlasted all
+retries, a refused request) becomes a `Failure`. What would hit every further call in the same way (a wrong key, an unknown
+model, a budget that is used up) is raised and stops the job.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import tempfile
+from pathlib import Path
+
+from sharpen.core.candidate import Candidate
+from sharpen.core.chat import Reply, Request
+from sharpen.core.errors import FATAL, ModelError, ModelErrorKind
+from sharpen.core.item import Item
+from sharpen.core.outcome import Failure, FailureKind, Outcome
+from sharpen.core.redact import redact
+from sharpen.core.rng import Stream
+from sharpen.core.task import Task
+from sharpen.core.usage import NOTHING, Usage
+from sharpen.engine.gateway import Gateway
+
+_KINDS = {
+    ModelErrorKind.RATE_LIMITED: FailureKind.RATE_LIMITED,
+    ModelErrorKind.UNAVAILABLE: FailureKind.UNAVAILABLE,
+    ModelErrorKind.TIMEOUT: FailureKind.TIMEOUT,
+    ModelErrorKind.BAD_REQUEST: FailureKind.REFUSED,
+    ModelErrorKind.BAD_REPLY: FailureKind.BAD_REPLY,
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Sampling:
+    """How rollouts are drawn. `seed` is None where nothing about a rollout is random."""
+
+    seed: int | None
+    temperature: float | None = None
+    """Overrides the task's own temperature for the target."""
+    timeout: float = 600.0
+    """Seconds one rollout may take, retries included."""
+
+
+class LiveAttempt:
+    """The engine's side of `core.task.Attempt`: counts what the rollout uses, by role."""
+
+    def __init__(self, gateway: Gateway, sampling: Sampling, render: str, scope: tuple[str, str, int]) -> None:
+        self._gateway = gateway
+        self.sampling = sampling
+        self._render = render
+        self._scope = scope
+        self._calls = 0
+        self._scratch: tempfile.TemporaryDirectory[str] | None = None
+        self.usage: dict[str, Usage] = {}
+
+    @property
+    def render(self) -> str:
+        return self._render
+
+    @property
+    def rng(self) -> Stream:
+        """This attempt's own randomness; asking twice gives the same numbers again."""
+        return Stream(self.sampling.seed or 0, "rollout", *self._scope)
+
+    @property
+    def scratch(self) -> Path:
+        """A folder of this attempt's own, gone when it ends."""
+        if self._scratch is None:
+            self._scratch = tempfile.TemporaryDirectory(prefix="sharpen-")
+        return Path(self._scratch.name)
+
+    async def complete(self, request: Request, *, role: str = "target") -> Reply:
+        if role == "target" and self.sampling.temperature is not None:
+            request = dataclasses.replace(request, temperature=self.sampling.temperature)
+        draw = [self.sampling.seed, self._scope[2], self._calls]
+        self._calls += 1
+        reply = await self._gateway.complete(role, request, draw)
+        self.usage[role] = self.usage.get(role, NOTHING) + reply.usage
+        return reply
+
+    def close(self) -> None:
+        if self._scratch is not None:
+            self._scratch.cleanup()
+
+
+async def attempt_item(task: Task, item: Item, candidate: Candidate, attempt: LiveAttempt, timeout: float) -> Outcome:
+    """Run one rollout to its end: scored, or failed for a reason that is not the agent's."""
+    limit = attempt.sampling.timeout
+    try:
+        async with asyncio.timeout(limit):
+            outcome = await task.rollout(item, candidate, attempt)
+    except ModelError as error:
+        if error.kind in FATAL:
+            raise
+        return _failed(item, _KINDS[error.kind], str(error), attempt)
+    except TimeoutError:
+        return _failed(item, FailureKind.TIMEOUT, f"no end after {limit:g} s", attempt)
+    except Exception as error:
+        error.add_note(f"while attempting item {item.id!r} of task {task.name!r}")
+        raise
+    finally:
+        attempt.close()
+    return dataclasses.replace(outcome, item_id=item.id, usage=attempt.usage)
+
+
+def _failed(item: Item, kind: FailureKind, message: str, attempt: LiveAttempt) -> Outcome:
+    return Outcome(item.id, None, None, usage=attempt.usage, failure=Failure(kind, redact(message)))
