@@ -79,7 +79,7 @@ async def _ask(gateway: Gateway, question: Question, seed: int) -> tuple[Answer,
         if question.schema is None:
             return Answer(reply.text, asked_again=again), usage
         checked = validate(reply.text, question.schema)
-        if checked.error is None:
+        if not checked.error:
             return Answer(checked.value, asked_again=again), usage
         problem = checked.error
         request = reask(request, reply, problem)

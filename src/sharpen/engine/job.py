@@ -81,6 +81,7 @@ class Job:
     spec: JobSpec
     task: Task
     splits: Splits
+    initial: Candidate
     folder: Path
     sampling: Sampling
     runtime: Runtime
@@ -149,7 +150,7 @@ class Job:
         try:
             used = await self._obtain(fresh, work, slot)
             await asyncio.gather(*(asyncio.shield(self._flying[key]) for key in work if key in self._flying))
-            await self.runtime.ledger.flush()
+            self.runtime.ledger.flush()
             self._check_failures(work)
         except BaseException:
             self.runtime.story.cancel(slot)

@@ -85,7 +85,7 @@ class LiveAttempt:
             self._scratch.cleanup()
 
 
-async def attempt_item(task: Task, item: Item, candidate: Candidate, attempt: LiveAttempt, timeout: float) -> Outcome:
+async def attempt_item(task: Task, item: Item, candidate: Candidate, attempt: LiveAttempt) -> Outcome:
     """Run one rollout to its end: scored, or failed for a reason that is not the agent's."""
     limit = attempt.sampling.timeout
     try:

@@ -1,18 +1,19 @@
 """The SQLite store of everything that cost something: every scored rollout and every model reply.
 
-Reads happen on the caller's thread; writes are queued and committed in groups by one writer thread, so that a slow disk
-never holds up the event loop and a commit is shared by all that came in meanwhile. What was queued can be read back at
-once; `flush` waits until it is safe from a crash of the process. Write-ahead logging lets several processes use one
-ledger. When the disk fills up, a small file kept for that moment is given up so that what was already paid for still gets
-in, and then the ledger refuses further work with a `StorageError`.
+Everything happens on the event loop's own thread, because waiting for a second thread costs more than the writing does. New
+rows are committed in groups: after at most a handful, and in any case before the event loop next waits for anything, so that
+a killed process has lost next to nothing that was paid for. Commits go to the write-ahead log without waiting for the
+platter; folding the log into the file, which does wait, is done by a thread of its own. Several processes may use one
+ledger: rollouts of the others are seen at once, their replies from the next time it is opened.
+
+When the disk fills up, a small file kept for that moment is given up so that what was already paid for still gets in, and
+then the ledger refuses further work with a `StorageError`.
 """
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
-import queue
 import sqlite3
 import threading
 import time
@@ -28,7 +29,10 @@ from sharpen.core.usage import Usage
 
 SCHEMA_VERSION = 1
 _CHUNK = 500
+_GROUP = 32
 _SPARE_BYTES = 1 << 20
+_FOLD_BYTES = 8 << 20
+"""How large the write-ahead log may grow before it is folded into the file."""
 _TABLES = """
 CREATE TABLE IF NOT EXISTS about (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS rollouts (
@@ -39,12 +43,12 @@ CREATE TABLE IF NOT EXISTS replies (
   id INTEGER PRIMARY KEY, key BLOB NOT NULL UNIQUE, model TEXT NOT NULL, role TEXT NOT NULL, request TEXT,
   text TEXT NOT NULL, finish TEXT NOT NULL, tool_calls TEXT NOT NULL, usage TEXT NOT NULL, at REAL NOT NULL);
 """
-_INSERT = {
-    "rollouts": "INSERT OR IGNORE INTO rollouts(key,task,item,candidate,sample,hard,soft,usage,body,at)"
-    " VALUES(?,?,?,?,?,?,?,?,?,?)",
-    "replies": "INSERT OR IGNORE INTO replies(key,model,role,request,text,finish,tool_calls,usage,at)"
-    " VALUES(?,?,?,?,?,?,?,?,?)",
-}
+_INSERT_ROLLOUT = (
+    "INSERT OR IGNORE INTO rollouts(key,task,item,candidate,sample,hard,soft,usage,body,at) VALUES(?,?,?,?,?,?,?,?,?,?)"
+)
+_INSERT_REPLY = (
+    "INSERT OR IGNORE INTO replies(key,model,role,request,text,finish,tool_calls,usage,at) VALUES(?,?,?,?,?,?,?,?,?)"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,24 +66,23 @@ class Ledger:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._spare = path.with_name(path.name + ".spare")
+        self._log = path.with_name(path.name + "-wal")
+        self._error: StorageError | None = None
+        self._rollouts: list[tuple[object, ...]] = []
+        self._replies: dict[bytes, tuple[object, ...]] = {}
+        self._commit_is_due = False
+        self._folding: threading.Thread | None = None
+        self._since_fold = 0
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            self._reader = self._connect()
-            self._reader.executescript(_TABLES)
+            self._db = _connect(path)
+            self._db.executescript(_TABLES)
             self._check_version()
+            self._known_replies: set[bytes] = {key for (key,) in self._db.execute("SELECT key FROM replies")}
             if not self._spare.exists():
                 self._spare.write_bytes(b"\0" * _SPARE_BYTES)
         except (sqlite3.Error, OSError) as error:
             raise StorageError(f"cannot open the ledger {path}: {error}") from error
-        self._pending: dict[bytes, tuple[str, tuple[object, ...]]] = {}
-        self._queue: queue.SimpleQueue[tuple[str, tuple[object, ...]] | None] = queue.SimpleQueue()
-        self._queued = 0
-        self._committed = 0
-        self._error: StorageError | None = None
-        self._done = threading.Condition()
-        self._waiting: list[tuple[int, asyncio.AbstractEventLoop, asyncio.Future[None]]] = []
-        self._writer = threading.Thread(target=self._write, name="ledger-writer", daemon=True)
-        self._writer.start()
 
     def __enter__(self) -> Ledger:
         return self
@@ -88,193 +91,180 @@ class Ledger:
         self.close()
 
     def close(self) -> None:
-        """Commit what is queued and let go of the file. Safe to call twice."""
-        if self._writer.is_alive():
-            self._queue.put(None)
-            self._writer.join()
-        self._reader.close()
+        """Commit what is queued and let go of the file."""
+        self._commit()
+        if self._folding is not None:
+            self._folding.join()
+        self._db.close()
         if self._error is None:
             self._spare.unlink(missing_ok=True)
 
     def scores(self, keys: Iterable[bytes]) -> dict[bytes, Scored]:
         """What is known of these rollouts. Unknown keys are absent."""
+        self._commit()
         found: dict[bytes, Scored] = {}
-        asked: list[bytes] = []
-        for key in keys:
-            # Looked at before the table: the writer commits first and forgets afterwards.
-            entry = self._pending.get(key)
-            if entry is None:
-                asked.append(key)
-            else:
-                hard, soft, usage = entry[1][5:8]
-                found[key] = Scored(hard, soft, _usage(usage))  # type: ignore[arg-type]
+        asked = list(keys)
         for start in range(0, len(asked), _CHUNK):
             chunk = asked[start : start + _CHUNK]
             marks = ",".join("?" * len(chunk))
-            rows = self._reader.execute(f"SELECT key,hard,soft,usage FROM rollouts WHERE key IN ({marks})", chunk)
+            rows = self._db.execute(f"SELECT key,hard,soft,usage FROM rollouts WHERE key IN ({marks})", chunk)
             found.update((key, Scored(hard, soft, _usage(usage))) for key, hard, soft, usage in rows)
         return found
 
     def outcome(self, key: bytes) -> Outcome | None:
         """A stored rollout in full, trajectory included."""
-        entry = self._pending.get(key)
-        if entry is not None:
-            row = entry[1][2:9]
-        else:
-            row = self._reader.execute(
-                "SELECT item,candidate,sample,hard,soft,usage,body FROM rollouts WHERE key=?", (key,)
-            ).fetchone()
+        self._commit()
+        row = self._db.execute("SELECT item,hard,soft,usage,body FROM rollouts WHERE key=?", (key,)).fetchone()
         if row is None:
             return None
-        item, _, _, hard, soft, usage, body = row
-        answer, feedback, trajectory = json.loads(body)  # type: ignore[arg-type]
+        item, hard, soft, usage, body = row
+        answer, feedback, trajectory = json.loads(body)
         messages = tuple(Message(role, content) for role, content in trajectory)
-        return Outcome(item, hard, soft, answer, feedback, messages, _usage(usage))  # type: ignore[arg-type]
+        return Outcome(item, hard, soft, answer, feedback, messages, _usage(usage))
 
     def add_rollout(self, key: bytes, task: str, candidate: str, sample: int, outcome: Outcome) -> None:
-        """Queue a scored rollout. Failed ones are not paid for and are never stored."""
+        """Store a scored rollout. Failed ones are not paid for and are never stored."""
         if outcome.failure is not None:
             raise ValueError("a failed rollout does not belong in the ledger")
         usage = json.dumps({role: used.row() for role, used in outcome.usage.items()})
         body = json.dumps(outcome.body(), ensure_ascii=False)
-        row = (key, task, outcome.item_id, candidate, sample, outcome.hard, outcome.soft, usage, body, time.time())
-        self._add("rollouts", row)
+        self._rollouts.append(
+            (key, task, outcome.item_id, candidate, sample, outcome.hard, outcome.soft, usage, body, time.time())
+        )
+        self._commit_soon()
 
     def reply(self, key: bytes) -> Reply | None:
         """A stored model reply."""
-        entry = self._pending.get(key)
-        if entry is not None:
-            row = entry[1][4:8]
-        else:
-            row = self._reader.execute(
-                "SELECT text,finish,tool_calls,usage FROM replies WHERE key=?", (key,)
-            ).fetchone()
+        if key not in self._known_replies:
+            return None
+        if key in self._replies:
+            self._commit()
+        row = self._db.execute("SELECT text,finish,tool_calls,usage FROM replies WHERE key=?", (key,)).fetchone()
         if row is None:
             return None
         text, finish, tool_calls, usage = row
-        calls = tuple(json.loads(tool_calls)) if tool_calls != "[]" else ()  # type: ignore[arg-type]
-        return Reply(text, Usage(*json.loads(usage)), finish, tool_calls=calls)  # type: ignore[arg-type]
+        calls = tuple(json.loads(tool_calls)) if tool_calls != "[]" else ()
+        return Reply(text, Usage(*json.loads(usage)), finish, tool_calls=calls)
 
     def add_reply(self, key: bytes, model: str, role: str, reply: Reply, request: Json = None) -> None:
-        """Queue a model reply; `request` is kept beside it where somebody will want to read it."""
+        """Store a model reply; `request` is kept beside it where somebody will want to read it."""
         kept = None if request is None else json.dumps(request, ensure_ascii=False)
         calls = json.dumps([dict(call) for call in reply.tool_calls]) if reply.tool_calls else "[]"
         usage = json.dumps(reply.usage.row())
-        self._add("replies", (key, model, role, kept, reply.text, reply.finish, calls, usage, time.time()))
+        self._replies[key] = (key, model, role, kept, reply.text, reply.finish, calls, usage, time.time())
+        self._known_replies.add(key)
+        self._commit_soon()
 
-    async def flush(self) -> None:
-        """Wait until everything queued so far is committed."""
-        with self._done:
-            self._raise_if_broken()
-            if self._committed >= self._queued:
-                return
-            loop = asyncio.get_running_loop()
-            future: asyncio.Future[None] = loop.create_future()
-            self._waiting.append((self._queued, loop, future))
-        await future
+    def flush(self) -> None:
+        """Commit everything stored so far; raises if it, or anything before it, could not be."""
+        self._commit()
         self._raise_if_broken()
 
     def counts(self) -> dict[str, int]:
         """How many rollouts and replies are stored."""
-        return {
-            table: self._reader.execute(f"SELECT COUNT(*) FROM {table}").fetchone()[0]
-            for table in ("rollouts", "replies")
-        }
+        self._commit()
+        tables = ("rollouts", "replies")
+        return {table: self._db.execute(f"SELECT COUNT(*) FROM {table}").fetchone()[0] for table in tables}
 
     def paid(self) -> dict[str, Usage]:
         """What all stored replies cost, by model."""
+        self._commit()
         totals: dict[str, Usage] = {}
-        for model, usage in self._reader.execute("SELECT model,usage FROM replies"):
+        for model, usage in self._db.execute("SELECT model,usage FROM replies"):
             totals[model] = totals.get(model, Usage()) + Usage(*json.loads(usage))
         return totals
 
-    def _connect(self) -> sqlite3.Connection:
-        connection = sqlite3.connect(self.path, isolation_level=None, timeout=60, check_same_thread=False)
-        connection.execute("PRAGMA journal_mode=WAL")
-        connection.execute("PRAGMA synchronous=NORMAL")
-        return connection
-
     def _check_version(self) -> None:
-        self._reader.execute("INSERT OR IGNORE INTO about VALUES('schema_version', ?)", (str(SCHEMA_VERSION),))
-        found = self._reader.execute("SELECT value FROM about WHERE name='schema_version'").fetchone()[0]
+        self._db.execute("INSERT OR IGNORE INTO about VALUES('schema_version', ?)", (str(SCHEMA_VERSION),))
+        found = self._db.execute("SELECT value FROM about WHERE name='schema_version'").fetchone()[0]
         if found != str(SCHEMA_VERSION):
             raise UsageError(
-                f"{self.path} is a ledger of schema version {found}; this version of sharpen reads version {SCHEMA_VERSION}"
+                f"{self.path} is a ledger of schema version {found}; this sharpen reads version {SCHEMA_VERSION}"
             )
-
-    def _add(self, table: str, row: tuple[object, ...]) -> None:
-        self._raise_if_broken()
-        self._pending[row[0]] = (table, row)  # type: ignore[index]
-        self._queued += 1
-        self._queue.put((table, row))
 
     def _raise_if_broken(self) -> None:
         if self._error is not None:
             raise self._error
 
-    def _write(self) -> None:
-        connection = self._connect()
-        open_for_more = True
-        while open_for_more:
-            batch = [self._queue.get()]
-            with contextlib.suppress(queue.Empty):
-                while True:
-                    batch.append(self._queue.get_nowait())
-            open_for_more = batch[-1] is not None
-            entries = [entry for entry in batch if entry is not None]
+    def _commit_soon(self) -> None:
+        """Commit now if a group is full, else as soon as the event loop has dealt with what is at hand."""
+        self._raise_if_broken()
+        if len(self._rollouts) + len(self._replies) >= _GROUP:
+            self._commit()
+        elif not self._commit_is_due:
             try:
-                self._commit_with_spare(connection, entries)
-            except sqlite3.Error as error:
-                self._error = StorageError(
-                    f"cannot write to the ledger {self.path}: {error}; "
-                    "what was stored before is safe, free some space and resume"
-                )
-            self._settle(entries)
-        connection.close()
+                asyncio.get_running_loop().call_soon(self._commit)
+                self._commit_is_due = True
+            except RuntimeError:  # no event loop: nothing to wait for
+                self._commit()
 
-    def _commit_with_spare(self, connection: sqlite3.Connection, entries: list[tuple[str, tuple[object, ...]]]) -> None:
-        """Commit; when the disk is full, give up the spare file, commit with the room that makes, and then refuse more."""
+    def _commit(self) -> None:
+        self._commit_is_due = False
+        if not (self._rollouts or self._replies) or self._error is not None:
+            return
         try:
-            self._commit(connection, entries)
-        except sqlite3.OperationalError:
-            if not self._spare.exists():
-                raise
-            self._spare.unlink()
-            self._commit(connection, entries)
-            self._error = StorageError(
-                f"cannot write to the ledger {self.path}: the disk is full; all that was paid for is stored, "
-                "free some space and resume"
-            )
+            self._write()
+        except sqlite3.Error as error:
+            self._error = self._give_up(error)
+        self._rollouts.clear()
+        self._replies.clear()
 
-    @staticmethod
-    def _commit(connection: sqlite3.Connection, entries: list[tuple[str, tuple[object, ...]]]) -> None:
-        connection.execute("BEGIN IMMEDIATE")
+    def _write(self) -> None:
+        db = self._db
+        db.execute("BEGIN IMMEDIATE")
         try:
-            for table, insert in _INSERT.items():
-                rows = [row for name, row in entries if name == table]
-                if rows:
-                    connection.executemany(insert, rows)
-            connection.execute("COMMIT")
+            if self._replies:
+                db.executemany(_INSERT_REPLY, self._replies.values())
+            if self._rollouts:
+                db.executemany(_INSERT_ROLLOUT, self._rollouts)
+            db.execute("COMMIT")
         except sqlite3.Error:
-            if connection.in_transaction:
-                connection.execute("ROLLBACK")
+            if db.in_transaction:
+                db.execute("ROLLBACK")
             raise
+        self._since_fold += len(self._replies) + len(self._rollouts)
+        if self._since_fold > 1000:
+            self._fold()
 
-    def _settle(self, entries: list[tuple[str, tuple[object, ...]]]) -> None:
-        with self._done:
-            for _, row in entries:
-                self._pending.pop(row[0], None)  # type: ignore[call-overload]
-            self._committed += len(entries)
-            ready = [entry for entry in self._waiting if entry[0] <= self._committed]
-            self._waiting = [entry for entry in self._waiting if entry[0] > self._committed]
-        for _, loop, future in ready:
-            with contextlib.suppress(RuntimeError):  # the loop is gone: nobody waits any more
-                loop.call_soon_threadsafe(_resolve, future)
+    def _give_up(self, error: sqlite3.Error) -> StorageError:
+        """The disk is full or broken: make room with the spare file, store what is at hand, and refuse all that follows."""
+        stored = "what was stored before is safe"
+        if self._spare.exists():
+            self._spare.unlink()
+            try:
+                self._write()
+                stored = "all that was paid for is stored"
+            except sqlite3.Error:
+                pass
+        return StorageError(
+            f"cannot write to the ledger {self.path}: {error}; {stored}: make room on the disk, then resume"
+        )
+
+    def _fold(self) -> None:
+        """Fold the write-ahead log into the file, on a thread of its own, once it has grown large."""
+        self._since_fold = 0
+        busy = self._folding is not None and self._folding.is_alive()
+        if not busy and self._log.exists() and self._log.stat().st_size > _FOLD_BYTES:
+            self._folding = threading.Thread(target=_fold_log, args=(self.path,), name="ledger-fold", daemon=True)
+            self._folding.start()
 
 
-def _resolve(future: asyncio.Future[None]) -> None:
-    if not future.done():
-        future.set_result(None)
+def _connect(path: Path) -> sqlite3.Connection:
+    connection = sqlite3.connect(path, isolation_level=None, timeout=60)
+    connection.execute("PRAGMA journal_mode=WAL")
+    connection.execute("PRAGMA synchronous=NORMAL")
+    connection.execute("PRAGMA wal_autocheckpoint=0")
+    return connection
+
+
+def _fold_log(path: Path) -> None:
+    connection = _connect(path)
+    try:
+        connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
+    except sqlite3.Error:
+        pass  # the log stays as it is; a disk that is full shows itself at the next commit
+    finally:
+        connection.close()
 
 
 def _usage(text: str) -> dict[str, Usage]:

@@ -49,9 +49,14 @@ def parse(text: str) -> Parsed:
     return Parsed(instructions, examples)
 
 
+def spans(text: str) -> list[tuple[int, int]]:
+    """Where the example blocks stand, as half-open intervals without the newline behind the block."""
+    return [(m.start(), m.start() + len(m[0].removesuffix("\n"))) for m in _BLOCK.finditer(text)]
+
+
 def blocks(text: str) -> list[str]:
-    """The example blocks exactly as they stand in the document: unique targets for edits."""
-    return [m.group(0).removesuffix("\n") for m in _BLOCK.finditer(text)]
+    """The example blocks exactly as they stand in the document: targets for edits, where they are unique."""
+    return [text[start:end] for start, end in spans(text)]
 
 
 def _indent(text: str) -> str:

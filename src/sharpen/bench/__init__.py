@@ -1,0 +1,1 @@
+"""Configuration, runs and their files: what stands between a command line and the jobs it stands for."""

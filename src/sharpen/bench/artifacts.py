@@ -1,0 +1,153 @@
+"""What is derived from a job's events: `results.json`, and the reading of a job for people.
+
+`results` is a pure function of the lines of `events.jsonl`, so it can be made at any time for a running, crashed or
+finished job, and two jobs with the same story have the same results. Whatever depends on the clock is under `clock`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from sharpen.core.usage import NOTHING, Usage
+from sharpen.engine.replay import read_events
+from sharpen.engine.spec import JobSpec
+from sharpen.files import write_json
+
+SCHEMA_VERSION = 1
+
+Line = dict[str, Any]
+
+
+def write(folder: Path) -> None:
+    """Derive `results.json` anew from the story."""
+    lines = read_events(folder / "events.jsonl")
+    if lines:
+        write_json(folder / "results.json", results(lines))
+
+
+def write_job_meta(folder: Path, spec: JobSpec) -> None:
+    """What the job is, for whoever opens its folder."""
+    fields = {name: getattr(spec, name) for name in spec.__dataclass_fields__}
+    write_json(folder / "job_meta.json", {"schema_version": SCHEMA_VERSION, "job_id": spec.job_id, **fields})
+
+
+def results(lines: Sequence[Line]) -> dict[str, Any]:
+    """Everything a job came to, as far as its story goes."""
+    started = _first(lines, "job_started") or {}
+    ended = _last(lines, "job_ended")
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "job_id": started.get("job_id"),
+        "task": started.get("task"),
+        "trainer": started.get("trainer"),
+        "seed": started.get("seed"),
+        "status": ended["status"] if ended else "unfinished",
+        "message": ended["message"] if ended else "",
+        "steps": [_step(lines, done) for done in _all(lines, "step_done")],
+        "best": _best(lines),
+        "test": {line["which"]: _summary(line) for line in _all(lines, "tested")},
+        "gain": {
+            line["new"]: _pick(line, "old", "mean", "low", "high", "n", "method") for line in _all(lines, "gained")
+        },
+        "usage": _usage(lines),
+        "failed_rollouts": sum(len(group["failed"]) for line in _all(lines, "measured") for group in line["groups"]),
+        "lost_answers": sum(line["error"] is not None for line in _all(lines, "asked")),
+        "clock": _clock(lines),
+    }
+
+
+def _step(lines: Sequence[Line], done: Line) -> dict[str, Any]:
+    step = done["step"]
+    revised = next((line for line in _all(lines, "revised") if line["step"] == step), None)
+    decided = next((line for line in _all(lines, "decided") if line["step"] == step), None)
+    found = _pick(done, "step", "epoch", "action", "batch_score", "current", "current_score", "best", "best_score")
+    found["edits"] = revised["edits"] if revised else []
+    found["report"] = revised["report"] if revised else []
+    verdict = ("gate", "accepted", "reason", "effect", "low", "high", "evidence", "rollouts", "items")
+    found["decision"] = _pick(decided, *verdict) if decided else None
+    return found
+
+
+def _best(lines: Sequence[Line]) -> dict[str, Any] | None:
+    confirmed = _last(lines, "best_confirmed")
+    saved = next((line for line in reversed(_all(lines, "checkpointed")) if line["path"].endswith("/best")), None)
+    done = _last(lines, "step_done")
+    if confirmed is None and done is None:
+        return None
+    found: dict[str, Any] = {
+        "candidate": confirmed["candidate"] if confirmed else done["best"] if done else None,
+        "step": done["best_step"] if done else 0,
+        "path": saved["path"] if saved else None,
+        "raw": confirmed["raw"] if confirmed else done["best_score"] if done else None,
+    }
+    if confirmed is not None:
+        found["confirmed"] = _pick(confirmed, "value", "low", "high", "n", "how", "initial")
+    return found
+
+
+def _summary(line: Line) -> dict[str, Any]:
+    names = ("mean", "low", "high", "n", "failed")
+    return {
+        "candidate": line["candidate"],
+        **dict(zip(names, line["score"], strict=True)),
+        "by_type": {kind: dict(zip(names, row, strict=True)) for kind, row in line["by_type"].items()},
+    }
+
+
+def _usage(lines: Sequence[Line]) -> dict[str, Any]:
+    """By `stage/purpose` and role, and all together."""
+    table: dict[str, dict[str, Usage]] = {}
+    for line in lines:
+        if line["type"] == "measured":
+            _add(table, f"{line['stage']}/{line['purpose']}", line["usage"])
+        elif line["type"] == "asked":
+            _add(table, f"{line['stage']}/ask", {line["role"]: line["usage"]})
+    total = sum((usage for row in table.values() for usage in row.values()), NOTHING)
+    stages = {key: {role: _named(u) for role, u in sorted(row.items())} for key, row in sorted(table.items())}
+    return {"stages": stages, "total": _named(total)}
+
+
+def _add(table: dict[str, dict[str, Usage]], key: str, rows: dict[str, Any]) -> None:
+    for role, row in rows.items():
+        entry = table.setdefault(key, {})
+        entry[role] = entry.get(role, NOTHING) + Usage(*row)
+
+
+def _named(usage: Usage) -> dict[str, Any]:
+    return {
+        "calls": usage.calls,
+        "prompt_tokens": usage.prompt_tokens,
+        "cached_tokens": usage.cached_tokens,
+        "completion_tokens": usage.completion_tokens,
+        "money": None if usage.money is None else round(usage.money, 9),
+    }
+
+
+def _clock(lines: Sequence[Line]) -> dict[str, Any]:
+    stages: dict[str, float] = {}
+    for line in _all(lines, "stage_done"):
+        stages[line["stage"]] = round(stages.get(line["stage"], 0.0) + line["clock"].get("seconds", 0.0), 3)
+    return {
+        "began": lines[0]["clock"].get("at") if lines else None,
+        "last": lines[-1]["clock"].get("at") if lines else None,
+        "seconds": lines[-1]["clock"].get("elapsed") if lines else None,
+        "stages": stages,
+    }
+
+
+def _all(lines: Sequence[Line], kind: str) -> list[Line]:
+    return [line for line in lines if line["type"] == kind]
+
+
+def _first(lines: Sequence[Line], kind: str) -> Line | None:
+    return next((line for line in lines if line["type"] == kind), None)
+
+
+def _last(lines: Sequence[Line], kind: str) -> Line | None:
+    return next((line for line in reversed(lines) if line["type"] == kind), None)
+
+
+def _pick(line: Line, *names: str) -> dict[str, Any]:
+    return {name: line[name] for name in names}

@@ -1,0 +1,169 @@
+"""What is to be done, as people write it down: one strict schema for every command.
+
+A configuration is YAML, or options of a command, or both. `_base_` names a file (or several) to start from; `a.b=c` changes
+one setting. An unknown key is an error that names the file, the key and the nearest valid one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from sharpen.core.errors import UsageError, nearest
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class TaskConfig(_Strict):
+    """A built-in task by name, or a data file or folder by path."""
+
+    name: str = Field(description="A task's name, or the path of a data file or folder.")
+    metric: str | None = Field(None, description="How answers are scored, for data files.")
+    ratio: str | None = Field(None, description="train:val:test, for one file without a split column.")
+    split_seed: int | None = Field(None, description="Which way a file is split.")
+    limit: int | None = Field(None, ge=1, description="Use at most this many items of each split.")
+    fields: dict[str, str] | None = Field(None, description="Which column is input, answer, id, type, split.")
+    skill: str | None = Field(None, description="The file or folder training starts from, instead of the task's own.")
+    template: str | None = Field(
+        None, description="How an item's fields become the question, such as '{context} {input}'."
+    )
+    drop_duplicates: bool | None = Field(None, description="Leave out data lines that repeat an earlier one.")
+    description: str | None = Field(None, description="What the task asks for, in a sentence.")
+    max_tokens: int | None = Field(None, ge=1, description="The longest answer, in tokens.")
+
+
+class TrainerConfig(_Strict):
+    name: str = "reflact"
+    params: dict[str, Any] = {}
+
+
+class ModelsConfig(_Strict):
+    target: str = Field("local/smollm2-135m", description="The model that does the task.")
+    optimizer: str | None = Field(None, description="The model that writes the edits; none: proposers without a model.")
+    judge: str | None = Field(None, description="The model that scores, where a task needs one.")
+    temperature: float | None = Field(None, ge=0, description="Of the target; none: the task's own choice.")
+    render: Literal["auto", "system", "turns", "completion"] = Field("auto", description="How the skill reaches it.")
+
+
+class BudgetConfig(_Strict):
+    calls: int | None = Field(None, ge=1)
+    tokens: int | None = Field(None, ge=1)
+    money: float | None = Field(None, gt=0)
+    seconds: float | None = Field(None, gt=0)
+
+
+class RunConfig(_Strict):
+    """One configuration. What decides a result is in task, trainer, models and seed; the rest is how it is run."""
+
+    task: TaskConfig
+    trainer: TrainerConfig = TrainerConfig()
+    models: ModelsConfig = ModelsConfig()
+    seed: int = 0
+    budget: BudgetConfig = BudgetConfig()
+    workers: int = Field(64, ge=1, le=10_000, description="Rollouts under way at once.")
+    max_failures: float = Field(0.1, ge=0, le=1, description="Share of a measurement that may fail.")
+    rollout_timeout: float = Field(600.0, gt=0, description="Seconds one rollout may take.")
+
+
+def load(path: Path | None, settings: Mapping[str, Any] | None = None, overrides: Sequence[str] = ()) -> RunConfig:
+    """A configuration from a file, settings of a command, and `a.b=c` overrides, later ones winning."""
+    merged: dict[str, Any] = {} if path is None else _read(path, ())
+    _merge(merged, _shorthand(dict(settings or {})))
+    for override in overrides:
+        key, equals, value = override.partition("=")
+        if not equals or not key:
+            raise UsageError(f"{override!r} is not an override; write key.key=value")
+        _merge(merged, _shorthand(_nested(key.split("."), _parsed(value, override))))
+    where = str(path) if path else "the command line"
+    try:
+        return RunConfig.model_validate(merged)
+    except ValidationError as error:
+        raise UsageError("\n".join(_explain(e, where) for e in error.errors()[:5])) from None
+
+
+def validated(model: type[BaseModel], values: Mapping[str, Any], where: str) -> BaseModel:
+    """Settings checked against a schema, with errors a person can act on."""
+    try:
+        return model.model_validate(values)
+    except ValidationError as error:
+        raise UsageError("\n".join(_explain(e, where, model) for e in error.errors()[:5])) from None
+
+
+def dump(config: RunConfig) -> str:
+    """The whole configuration as YAML, for the snapshot in a run's folder."""
+    return yaml.safe_dump(config.model_dump(mode="json"), sort_keys=False, allow_unicode=True)
+
+
+def _read(path: Path, seen: tuple[Path, ...]) -> dict[str, Any]:
+    path = path.resolve()
+    if path in seen:
+        raise UsageError(f"{path}: _base_ leads back to itself: {' -> '.join(p.name for p in (*seen, path))}")
+    try:
+        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise UsageError(f"no configuration file {path}") from None
+    except (yaml.YAMLError, UnicodeDecodeError, OSError) as error:
+        raise UsageError(f"cannot read {path}: {error}") from None
+    if content is None:
+        content = {}
+    if not isinstance(content, dict):
+        raise UsageError(f"{path} holds a {type(content).__name__}; a configuration is a mapping of keys to values")
+    bases = content.pop("_base_", [])
+    merged: dict[str, Any] = {}
+    for base in [bases] if isinstance(bases, str) else bases:
+        _merge(merged, _read(path.parent / base, (*seen, path)))
+    _merge(merged, _shorthand(content))
+    return merged
+
+
+def _shorthand(content: dict[str, Any]) -> dict[str, Any]:
+    """`task: name` and `trainer: name` stand for `task: {name: name}`."""
+    for key in ("task", "trainer"):
+        if isinstance(content.get(key), str):
+            content[key] = {"name": content[key]}
+    return content
+
+
+def _merge(into: dict[str, Any], more: Mapping[str, Any]) -> None:
+    for key, value in more.items():
+        if isinstance(value, Mapping) and isinstance(into.get(key), dict):
+            _merge(into[key], value)
+        else:
+            into[key] = dict(value) if isinstance(value, Mapping) else value
+
+
+def _nested(keys: Sequence[str], value: Any) -> dict[str, Any]:
+    return {keys[0]: value if len(keys) == 1 else _nested(keys[1:], value)}
+
+
+def _parsed(value: str, override: str) -> Any:
+    try:
+        return yaml.safe_load(value)
+    except yaml.YAMLError:
+        raise UsageError(f"the value of {override!r} is not YAML; quote it") from None
+
+
+def _explain(error: Any, where: str, model: type[BaseModel] = RunConfig) -> str:
+    location = [str(part) for part in error["loc"]]
+    key = ".".join(location) or "the configuration"
+    if error["type"] == "extra_forbidden":
+        known = _fields_at(model, location[:-1])
+        return f"{where}: unknown key {key!r}{nearest(location[-1], known)}; known here: {', '.join(known)}"
+    if error["type"] == "missing":
+        return f"{where}: {key!r} is missing"
+    return f"{where}: {key}: {error['msg']}, got {error['input']!r}"
+
+
+def _fields_at(model: type[BaseModel], keys: Sequence[str]) -> list[str]:
+    for key in keys:
+        field = model.model_fields.get(key)
+        if field is None or not (isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel)):
+            return []
+        model = field.annotation
+    return list(model.model_fields)

@@ -1,0 +1,154 @@
+"""The files of a run: where they are, and what is written before the first job starts.
+
+runs/<run_id>/meta/            config.snapshot.yaml, manifest.json, env.json, git.json
+runs/<run_id>/data/            the splits of a task that came from a data file, so that the run stands on its own
+runs/<run_id>/ledger.db        what was paid for
+runs/<run_id>/jobs/<job_id>/   job_meta.json, events.jsonl, results.json, checkpoints/
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import platform
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+import sharpen
+from sharpen.core.digest import Json
+from sharpen.core.errors import UsageError
+from sharpen.core.redact import redact
+from sharpen.files import write_atomic, write_json
+
+SCHEMA_VERSION = 1
+_PACKAGES = ("openai", "aiohttp", "pydantic", "numpy", "xllamacpp", "click", "rich", "PyYAML")
+
+
+@dataclass(frozen=True)
+class RunFolder:
+    """One run's folder. Paths inside its files are relative to it."""
+
+    path: Path
+
+    @property
+    def config(self) -> Path:
+        return self.path / "meta" / "config.snapshot.yaml"
+
+    @property
+    def ledger(self) -> Path:
+        return self.path / "ledger.db"
+
+    @property
+    def data(self) -> Path:
+        return self.path / "data"
+
+    def job(self, job_id: str) -> Path:
+        return self.path / "jobs" / job_id
+
+    def jobs(self) -> list[Path]:
+        """The folders of all jobs, oldest first."""
+        found = (self.path / "jobs").glob("*/events.jsonl")
+        return [path.parent for path in sorted(found, key=lambda path: path.parent.stat().st_ctime)]
+
+    def write_meta(self, config: str, jobs: dict[str, Json]) -> None:
+        """What must be known before the first job starts. Nothing here holds a secret."""
+        write_atomic(self.config, redact(config))
+        manifest = {"schema_version": SCHEMA_VERSION, "sharpen": sharpen.__version__, "jobs": jobs}
+        write_json(self.path / "meta" / "manifest.json", manifest)
+        write_json(self.path / "meta" / "env.json", environment())
+        write_json(self.path / "meta" / "git.json", revision())
+
+
+def new_run(root: Path, name: str) -> RunFolder:
+    """A folder for a new run, named after what it does and when."""
+    stamp = time.strftime("%Y%m%d-%H%M%S")
+    for attempt in range(1, 1000):
+        path = root / (f"{name}-{stamp}" if attempt == 1 else f"{name}-{stamp}-{attempt}")
+        try:
+            path.mkdir(parents=True)
+        except FileExistsError:
+            continue
+        except OSError as error:
+            raise UsageError(f"cannot make the run folder {path}: {error.strerror}") from error
+        return RunFolder(path)
+    raise UsageError(f"no free name for a run called {name!r} in {root}")
+
+
+def find_run(given: str, root: Path) -> RunFolder:
+    """A run by its path, by its name under `root`, or the newest one for `latest`."""
+    for path in (Path(given), root / given):
+        if (path / "meta" / "config.snapshot.yaml").exists():
+            return RunFolder(path)
+    there = sorted(root.glob("*/meta/config.snapshot.yaml"), key=lambda path: path.stat().st_mtime)
+    if given == "latest" and there:
+        return RunFolder(there[-1].parent.parent)
+    names = [path.parent.parent.name for path in there]
+    known = f"runs in {root}: {', '.join(names[-5:])}" if names else f"there are no runs in {root}"
+    raise UsageError(f"no run {given!r}; {known}")
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Hold a job's folder: a second process that wants it is told so, instead of writing into it too."""
+    folder.mkdir(parents=True, exist_ok=True)
+    handle = os.open(folder / "lock", os.O_CREAT | os.O_RDWR, 0o644)
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise UsageError(f"the job in {folder} is running in another process") from None
+        yield
+    finally:
+        os.close(handle)
+
+
+def is_running(folder: Path) -> bool:
+    """Whether some process holds the job's folder now."""
+    path = folder / "lock"
+    if not path.exists():
+        return False
+    with path.open("rb") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except OSError:
+            return True
+    return False
+
+
+def environment() -> dict[str, Json]:
+    packages: dict[str, Json] = {}
+    for name in _PACKAGES:
+        try:
+            packages[name] = version(name)
+        except PackageNotFoundError:
+            packages[name] = None
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "python": sys.version.split()[0],
+        "platform": platform.platform(),
+        "machine": platform.machine(),
+        "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
+        "packages": packages,
+    }
+
+
+def revision() -> dict[str, Json]:
+    """The state of the git repository the command was run in, if there is one."""
+    found: dict[str, Json] = {"schema_version": SCHEMA_VERSION, "revision": None, "dirty": None}
+    try:
+        head = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True, timeout=5, check=True)
+        dirty = subprocess.run(["git", "status", "--porcelain"], capture_output=True, text=True, timeout=5, check=True)
+    except (OSError, subprocess.SubprocessError):
+        return found
+    return {**found, "revision": head.stdout.strip(), "dirty": bool(dirty.stdout.strip())}
+
+
+def read_json(path: Path) -> Json:
+    return json.loads(path.read_text(encoding="utf-8"))

@@ -1,0 +1,193 @@
+"""From a configuration to a finished job: build its parts, run or resume it, and derive its files.
+
+A job that is new and a job that is resumed take the same path; what is in its folder decides how much of it is replayed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from sharpen.bench import artifacts, layout
+from sharpen.bench.config import RunConfig, TaskConfig, dump, validated
+from sharpen.bench.layout import RunFolder
+from sharpen.core.digest import Json
+from sharpen.core.errors import BudgetExhausted, NotDeterministic, SharpenError, StorageError, UsageError
+from sharpen.core.redact import redact, remember_environment
+from sharpen.core.task import Task
+from sharpen.engine import checkpoints
+from sharpen.engine.budget import Caps
+from sharpen.engine.events import SCHEMA_VERSION, BudgetEnded, JobEnded, JobStarted
+from sharpen.engine.gateway import Stopped
+from sharpen.engine.job import Job
+from sharpen.engine.opening import EVENTS, How, Setup, open_job
+from sharpen.engine.replay import reopen
+from sharpen.engine.rollouts import Sampling
+from sharpen.engine.spec import JobSpec, describe_splits
+from sharpen.models.base import Model
+from sharpen.models.registry import open_model
+from sharpen.tasks import registry as tasks
+from sharpen.tasks.datatask import DataTask
+from sharpen.trainers import registry as trainers
+from sharpen.trainers.base import Trainer
+from sharpen.trainers.finish import finish
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What a configuration names, found and checked, but not yet started."""
+
+    config: RunConfig
+    trainer: Trainer
+    setup: Setup
+    how: How
+
+
+def build(config: RunConfig, data: Path | None = None) -> Parts:
+    """Find everything a configuration names. Whatever is wrong with it is said here, before anything is paid for."""
+    remember_environment()
+    task = make_task(config.task, data)
+    missing = task.requirements.missing()
+    if missing:
+        raise UsageError(f"task {task.name!r} can't run here: it needs {', '.join(missing)}")
+    splits = task.splits()
+    candidate = task.seed() if config.task.skill is None else checkpoints.load(Path(config.task.skill))
+    kind = trainers.get(config.trainer.name)
+    params = validated(kind.Params, config.trainer.params, f"trainer {config.trainer.name}")
+    trainer = kind(params)
+    names = {"target": config.models.target, "optimizer": config.models.optimizer, "judge": config.models.judge}
+    models = {role: open_model(name) for role, name in names.items() if name is not None}
+    _check_money(config, models)
+    render = choose_render(config, task, models["target"])
+    sampling = choose_sampling(config, task, models)
+    identities: dict[str, Json] = {role: model.identity for role, model in models.items()}
+    if config.models.temperature is not None:
+        identities["temperature"] = config.models.temperature
+    spec = JobSpec(
+        task.name, task.version, kind.name, kind.version, params.model_dump(mode="json"), identities, render,
+        describe_splits(splits), candidate.digest, config.seed,
+    )  # fmt: skip
+    setup = Setup(spec, task, splits, candidate, models, sampling)
+    caps = Caps(**config.budget.model_dump())
+    closing = trainer.closing_calls(task, splits)
+    if caps.calls is not None and closing >= caps.calls:
+        raise UsageError(
+            f"budget.calls={caps.calls} leaves nothing for training: the closing measurement may take {closing}; "
+            "raise it, or lower task.limit"
+        )
+    return Parts(config, trainer, setup, How(caps, config.workers, config.max_failures))
+
+
+def make_task(config: TaskConfig, data: Path | None = None) -> Task:
+    """The task a configuration names; from the run's own copy of the data where there is one."""
+    settings = config.model_dump(exclude={"name", "skill"}, exclude_none=True)
+    if data is not None and data.exists():
+        for chosen_already in ("ratio", "split_seed", "limit", "fields", "drop_duplicates"):
+            settings.pop(chosen_already, None)
+        task = tasks.get(str(data), **settings)
+        task.name = Path(config.name).stem if Path(config.name).suffix else Path(config.name).name
+        return task
+    return tasks.get(config.name, **settings)
+
+
+def choose_render(config: RunConfig, task: Task, target: Model) -> str:
+    if config.models.render != "auto":
+        return config.models.render
+    return task.renders.get(target.family, target.render)
+
+
+def choose_sampling(config: RunConfig, task: Task, models: dict[str, Model]) -> Sampling:
+    """A seed for rollouts only where something about them is random; else all seeds share them."""
+    rolling = [model for role, model in models.items() if role != "optimizer"]
+    warm = bool(config.models.temperature)
+    random = task.stochastic or warm or not all(model.deterministic for model in rolling)
+    return Sampling(config.seed if random else None, config.models.temperature, config.rollout_timeout)
+
+
+def prepare(config: RunConfig, root: Path) -> tuple[RunFolder, Parts]:
+    """Check a configuration and lay out the folder of a new run for it."""
+    parts = build(config)
+    task, spec = parts.setup.task, parts.setup.spec
+    folder = layout.new_run(root, f"{task.name}-{config.trainer.name}")
+    if isinstance(task, DataTask):
+        task.write(folder.data)
+    jobs: dict[str, Json] = {spec.job_id: {"task": spec.task, "trainer": spec.trainer, "seed": config.seed}}
+    folder.write_meta(dump(config), jobs)
+    return folder, parts
+
+
+@dataclass
+class Session:
+    """One run of a job's process, from opening its files to closing them."""
+
+    parts: Parts
+    folder: RunFolder
+    on_start: Callable[[Job], None] | None = None
+
+    @property
+    def job_folder(self) -> Path:
+        return self.folder.job(self.parts.setup.spec.job_id)
+
+    async def run(self, *, more_budget: bool = False) -> str:
+        """Carry the job out, or on, to its end. Returns its status: done or budget."""
+        with layout.locked(self.job_folder):
+            reopen(self.job_folder / EVENTS, more_budget=more_budget)
+            artifacts.write_job_meta(self.job_folder, self.parts.setup.spec)
+            async with open_job(self.parts.setup, self.job_folder, self.folder.ledger, self.parts.how) as job:
+                if self.on_start is not None:
+                    self.on_start(job)
+                try:
+                    status = await _carry_out(job, self.parts)
+                except (Stopped, NotDeterministic):
+                    raise
+                except SharpenError as error:
+                    _tell_failure(job, error)
+                    raise
+                finally:
+                    artifacts.write(self.job_folder)
+            return status
+
+
+def _tell_failure(job: Job, error: SharpenError) -> None:
+    """Let the story end with what went wrong, unless it is being retold or the disk won't take it."""
+    if not job.runtime.story.replaying:
+        with suppress(StorageError):
+            job.emit(JobEnded("failed", redact(str(error)), job.meter.table()))
+
+
+async def _carry_out(job: Job, parts: Parts) -> str:
+    spec = parts.setup.spec
+    job.emit(
+        JobStarted(
+            SCHEMA_VERSION, spec.job_id, spec.task, spec.task_version, spec.trainer, spec.trainer_version, spec.params,
+            spec.models, spec.render, spec.seed, job.repeatable, spec.splits, spec.candidate,
+        )
+    )  # fmt: skip
+    if job.budget.caps != Caps():
+        job.budget.set_aside(parts.trainer.closing_calls(job.task, job.splits))
+    trained = await parts.trainer.train(job)
+    status = "budget" if trained.out_of_budget else "done"
+    with job.budget.closing():
+        try:
+            await finish(job, trained, step=job.progress.step)
+        except BudgetExhausted as error:
+            status = "budget"
+            job.emit(BudgetEnded(f"before the closing measurement was complete: {error}"))
+            job.checkpoint(trained.best, trained.best_step, {"raw": trained.raw, "confirmed": None}, name="best")
+    job.emit(JobEnded(status, "", job.meter.table()))
+    return status
+
+
+def _check_money(config: RunConfig, models: dict[str, Model]) -> None:
+    """A cap on money can only be kept where every price is known."""
+    from sharpen.core.chat import Request
+
+    if config.budget.money is None:
+        return
+    for model in models.values():
+        if model.bound(Request(prompt=""))[1] is None:
+            raise UsageError(
+                f"budget.money can't be kept: no price is known for {model.name}; add one in a file named by SHARPEN_PRICES"
+            )

@@ -1,0 +1,55 @@
+"""Number words to digits: `three hundred and forty-two` becomes `342`. Generated; no two items ask the same number."""
+
+from __future__ import annotations
+
+from sharpen.core.item import Item
+from sharpen.core.rng import Stream
+from sharpen.core.task import Brief
+from sharpen.tasks.textual import TextTask, item
+
+_SMALL = (
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
+    "eighteen nineteen"
+).split()
+_TENS = "zero ten twenty thirty forty fifty sixty seventy eighty ninety".split()
+
+
+class NumberWords(TextTask):
+    name = "number-words"
+    brief = Brief(
+        description="Write a number that is given in words in digits.",
+        instructions=(
+            "Answer with digits only, such as 42.",
+            "Write nothing before or after the number.",
+            "Do not repeat the words of the number.",
+            "Do not use commas inside a number.",
+            "The word hundred stands for two more digits, the word thousand for three.",
+            "Each input is one number below ten thousand.",
+        ),
+        answer_format="the number in digits, without separators",
+    )
+    skill = "Write the number in digits."
+    max_tokens = 12
+    renders = {"local": "completion"}
+
+    def items(self) -> list[Item]:
+        tens = [item(spell(n), str(n), "tens") for n in range(21, 100)]
+        hundreds = [item(spell(n), str(n), "hundreds") for n in _draw("hundreds", 100, 1000, 150)]
+        thousands = [item(spell(n), str(n), "thousands") for n in _draw("thousands", 1000, 10000, 71)]
+        return tens + hundreds + thousands
+
+
+def spell(n: int) -> str:
+    """A number below ten thousand in English words."""
+    if n < 20:
+        return _SMALL[n]
+    if n < 100:
+        return _TENS[n // 10] + (f"-{_SMALL[n % 10]}" if n % 10 else "")
+    size, word = (100, "hundred") if n < 1000 else (1000, "thousand")
+    rest = n % size
+    joint = " and " if rest < 100 else " "
+    return f"{spell(n // size)} {word}" + (joint + spell(rest) if rest else "")
+
+
+def _draw(scope: str, low: int, high: int, count: int) -> list[int]:
+    return Stream(0, "number-words", scope).sample(range(low, high), count)

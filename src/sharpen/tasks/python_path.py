@@ -1,0 +1,60 @@
+"""Finding a Python object by path: `path/to/file.py:name` or `package.module:name`. Used for own metrics and own tasks."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+
+from sharpen.core.digest import digest
+from sharpen.core.errors import UsageError, nearest
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A Python object, and the digest of the source it came from (of the module's name where there is no source)."""
+
+    value: object
+    source: str
+
+
+def find(spec: str, what: str) -> Found:
+    """The object called `spec`; `what` names it in messages (`metric`, `task`)."""
+    where, _, name = spec.rpartition(":")
+    if not where or not name:
+        raise UsageError(f"{what} {spec!r}: write it as path/to/file.py:name or package.module:name")
+    module = _from_file(Path(where), what) if where.endswith(".py") else _from_module(where, what)
+    if not hasattr(module, name):
+        public = [known for known in vars(module) if not known.startswith("_")]
+        raise UsageError(f"{what} {spec!r}: {where} has no {name!r}{nearest(name, public)}")
+    file = getattr(module, "__file__", None)
+    source = Path(file).read_text(encoding="utf-8", errors="replace") if file and file.endswith(".py") else where
+    return Found(getattr(module, name), digest(source)[:16])
+
+
+def _from_file(path: Path, what: str) -> ModuleType:
+    if not path.is_file():
+        raise UsageError(f"{what}: no such file: {path}")
+    name = f"sharpen_user_{digest(str(path.resolve()))[:12]}"
+    loader = importlib.util.spec_from_file_location(name, path)
+    if loader is None or loader.loader is None:
+        raise UsageError(f"{what}: {path} cannot be loaded as a Python file")
+    module = importlib.util.module_from_spec(loader)
+    sys.modules[name] = module  # dataclasses and pickling look a class up by its module's name
+    try:
+        loader.loader.exec_module(module)
+    except SyntaxError as error:
+        raise UsageError(f"{what}: {path}, line {error.lineno}: {error.msg}") from error
+    return module
+
+
+def _from_module(where: str, what: str) -> ModuleType:
+    try:
+        return importlib.import_module(where)
+    except ModuleNotFoundError as error:
+        if error.name is not None and (where == error.name or where.startswith(error.name + ".")):
+            raise UsageError(f"{what}: no Python module {where!r}; for a file, write path/to/file.py:name") from error
+        raise

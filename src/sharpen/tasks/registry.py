@@ -1,0 +1,131 @@
+"""Where a task is found: by the name of a built-in or installed one, by the path of its data, or by the path of its class.
+
+`get` loads only the task that is asked for. A package adds tasks through the entry point group `sharpen.tasks`: a class or
+function that takes settings as keyword arguments and returns a `Task`. Paths are a data file (`.jsonl`, `.json`, `.csv`), a
+folder with train, val and test, or a Python class as `path/to/file.py:Class` or `package.module:Class`.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+
+from sharpen.core.digest import Json
+from sharpen.core.errors import UsageError, nearest
+from sharpen.core.task import SPLITS, Task
+
+GROUP = "sharpen.tasks"
+
+_BUILT_IN = {
+    "number-words": "families.number_words:NumberWords",
+    "plural-nouns": "families.plural_nouns:PluralNouns",
+    "iso-dates": "families.iso_dates:IsoDates",
+    "count-letter": "families.count_letter:CountLetter",
+    "one-digit-sums": "families.one_digit_sums:OneDigitSums",
+    "sum-json": "families.sum_json:SumJson",
+    "email-json": "families.email_json:EmailJson",
+    "intent-4": "families.intent_4:Intent4",
+    "sentiment-2": "families.sentiment_2:Sentiment2",
+    "codebook": "codebook:Codebook",
+    "keys-and-doors": "game:KeysAndDoors",
+}
+_DATA_SUFFIXES = (".jsonl", ".json", ".csv")
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A task as `sharpen list tasks` shows it: items per split, and what is missing for it to run here."""
+
+    name: str
+    description: str
+    sizes: Mapping[str, int]
+    missing: tuple[str, ...] = ()
+
+
+def names() -> list[str]:
+    """The names of the built-in and installed tasks."""
+    return [*_BUILT_IN, *sorted(_installed())]
+
+
+def get(name_or_path: str, **settings: Json) -> Task:
+    """The task called `name_or_path`. Built-in ones take `limit` and `split_seed`, data `sharpen.tasks.datatask.DataSettings`."""
+    if name_or_path in _BUILT_IN:
+        return _built_in(name_or_path, settings)
+    installed = _installed()
+    if name_or_path in installed:
+        return _made(installed[name_or_path].load(), name_or_path, settings)
+    if ":" in name_or_path and not Path(name_or_path).exists():
+        from sharpen.tasks import python_path
+
+        return _made(python_path.find(name_or_path, "task").value, name_or_path, settings)
+    path = Path(name_or_path)
+    if path.suffix in _DATA_SUFFIXES or path.exists() or len(path.parts) > 1:
+        return _from_data(path, settings)
+    everything = names()
+    raise UsageError(
+        f"unknown task {name_or_path!r}{nearest(name_or_path, everything)}; "
+        f"the tasks are {', '.join(everything)}, or give a data file, a folder, or path/to/file.py:Class"
+    )
+
+
+def known() -> list[Known]:
+    """Every built-in and installed task, with its size."""
+    found = []
+    for name in names():
+        task = get(name)
+        splits = task.splits()
+        sizes = {split: len(splits[split]) for split in SPLITS}
+        found.append(Known(name, task.brief.description, sizes, tuple(task.requirements.missing())))
+    return found
+
+
+def _built_in(name: str, settings: Mapping[str, Json]) -> Task:
+    from sharpen.tasks.splitting import Deal
+
+    allowed = ("limit", "split_seed")
+    for setting in settings:
+        if setting not in allowed:
+            hint = nearest(setting, allowed)
+            raise UsageError(f"task {name!r}: unknown setting {setting!r}; it takes {', '.join(allowed)}{hint}")
+    module, _, attribute = _BUILT_IN[name].partition(":")
+    factory = getattr(importlib.import_module(f"sharpen.tasks.{module}"), attribute)
+    task: Task = factory(Deal(seed=settings.get("split_seed", 0), limit=settings.get("limit")))
+    return task
+
+
+def _from_data(path: Path, settings: Mapping[str, Json]) -> Task:
+    from dataclasses import fields
+
+    from sharpen.tasks.datatask import DataSettings, DataTask
+
+    if not path.exists():
+        raise UsageError(f"no such file or folder: {path}")
+    allowed = tuple(field.name for field in fields(DataSettings))
+    for setting in settings:
+        if setting not in allowed:
+            hint = nearest(setting, allowed)
+            raise UsageError(f"task {str(path)!r}: unknown setting {setting!r}; it takes {', '.join(allowed)}{hint}")
+    return DataTask(path, DataSettings(**settings))
+
+
+def _made(factory: object, name: str, settings: Mapping[str, Json]) -> Task:
+    if isinstance(factory, Task) and not settings:
+        return factory
+    if not callable(factory):
+        raise UsageError(f"task {name!r} is not a Task class or a function that returns a Task")
+    try:
+        inspect.signature(factory).bind(**settings)
+    except TypeError as error:
+        raise UsageError(f"task {name!r} does not take these settings: {error}") from error
+    task = factory(**settings)
+    if not isinstance(task, Task):
+        raise UsageError(f"task {name!r} gave {type(task).__name__}, not a Task")
+    return task
+
+
+def _installed() -> dict[str, EntryPoint]:
+    return {entry.name: entry for entry in entry_points(group=GROUP)}

@@ -1,0 +1,176 @@
+"""Which items train, which decide, which have the final word: by ratio, by given sizes, or as the data says.
+
+Splitting depends on the items' content, a seed and nothing else: items are sorted by digest before they are shuffled, so
+the order of the lines in a file does not matter, and the shares are cut by largest remainder. `limit` keeps at most that
+many items of each split, always a subset of the full split of the same name. `write_manifest` puts splits on disk as
+files that can be read again, with a manifest that tells whether they were changed since.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from sharpen.core.digest import Json, canonical, digest
+from sharpen.core.errors import UsageError, nearest
+from sharpen.core.item import Item
+from sharpen.core.rng import Stream
+from sharpen.core.task import SPLITS, Splits
+from sharpen.files import write_atomic, write_json
+
+SCHEMA = "sharpen.splits/1"
+MANIFEST = "manifest.json"
+DEFAULT_RATIO = "3:3:4"
+
+
+@dataclass(frozen=True, slots=True)
+class Deal:
+    """How a built-in task hands out its items: sizes of train, val and test, the seed of the shuffle, a limit per split."""
+
+    sizes: tuple[int, int, int] = (80, 80, 120)
+    seed: int = 0
+    limit: int | None = None
+
+    def __post_init__(self) -> None:
+        check_limit(self.limit)
+
+    def splits(self, items: Iterable[Item]) -> Splits:
+        """Deal `items` out. More than the sizes need is left over; fewer is an error."""
+        shuffled = _shuffled(items, self.seed)
+        if len(shuffled) < sum(self.sizes):
+            raise UsageError(f"{sum(self.sizes)} items are needed for splits of {self.sizes}, there are {len(shuffled)}")
+        return limited(_cut(shuffled, self.sizes), self.limit, self.seed)
+
+
+def by_ratio(items: Sequence[Item], ratio: str, seed: int) -> Splits:
+    """Split by shares such as `2:1:7` (train, val, test). A share above zero gets at least one item, or it is an error."""
+    shares = parse_ratio(ratio)
+    sizes = largest_remainder(shares, len(items))
+    for name, share, size in zip(SPLITS, shares, sizes, strict=True):
+        if share > 0 and size == 0:
+            raise UsageError(f"{len(items)} items split by {ratio} leave {name} empty; give more items or another ratio")
+    return _cut(_shuffled(items, seed), sizes)
+
+
+def by_name(named: Iterable[tuple[str, Item]], source: str) -> Splits:
+    """Split as the data says, in its own order."""
+    found: dict[str, list[Item]] = {name: [] for name in SPLITS}
+    for name, item in named:
+        check_name(name, source)
+        found[name].append(item)
+    return checked(Splits(*(tuple(found[name]) for name in SPLITS)), source)
+
+
+def checked(splits: Splits, source: str) -> Splits:
+    """`splits`, unless training or deciding would have nothing to work with."""
+    empty = [name for name in SPLITS if not splits[name]]
+    if empty:
+        raise UsageError(f"{source}: no items in {' and '.join(empty)}; each of {', '.join(SPLITS)} needs at least one")
+    return splits
+
+
+def limited(splits: Splits, limit: int | None, seed: int) -> Splits:
+    """At most `limit` items of each split, drawn by content, in the order they had. A higher limit only adds items."""
+    if limit is None:
+        return splits
+    check_limit(limit)
+    kept = []
+    for name in SPLITS:
+        order = Stream(seed, "limit", name).shuffled(sorted(item.digest for item in splits[name]))
+        chosen = set(order[:limit])
+        kept.append(tuple(item for item in splits[name] if item.digest in chosen))
+    return Splits(*kept)
+
+
+def check_name(name: str, source: str) -> None:
+    if name not in SPLITS:
+        raise UsageError(f"{source}: unknown split {name!r}; the splits are {', '.join(SPLITS)}{nearest(name, SPLITS)}")
+
+
+def check_limit(limit: int | None) -> None:
+    if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 1):
+        raise UsageError(f"limit must be a whole number of 1 or more, got {limit!r}")
+
+
+def parse_ratio(ratio: str) -> tuple[int, int, int]:
+    """The three shares of a text such as `2:1:7`."""
+    parts = ratio.split(":") if isinstance(ratio, str) else []
+    if len(parts) != 3 or not all(part.strip().isdecimal() for part in parts) or not all(map(int, parts)):
+        raise UsageError(f"ratio must be three whole numbers above 0 for train:val:test, such as 2:1:7, got {ratio!r}")
+    train, val, test = map(int, parts)
+    return train, val, test
+
+
+def largest_remainder(shares: Sequence[int], total: int) -> tuple[int, ...]:
+    """`total` divided as closely to `shares` as whole numbers allow; ties go to the earlier share."""
+    whole = sum(shares)
+    sizes = [share * total // whole for share in shares]
+    by_rest = sorted(range(len(shares)), key=lambda i: (-(shares[i] * total % whole), i))
+    for i in by_rest[: total - sum(sizes)]:
+        sizes[i] += 1
+    return tuple(sizes)
+
+
+def digest_of(splits: Splits) -> str:
+    """Identity of the data and of how it is split."""
+    return digest([[item.digest for item in splits[name]] for name in SPLITS])
+
+
+def write_manifest(folder: Path, splits: Splits, *, source: str, ratio: str | None = None, seed: int | None = None) -> None:
+    """Write `train.jsonl`, `val.jsonl`, `test.jsonl` and a manifest. Only the last part of `source` is kept."""
+    for name in SPLITS:
+        lines = (canonical(_row(item)) + "\n" for item in splits[name])
+        write_atomic(folder / f"{name}.jsonl", "".join(lines))
+    write_json(
+        folder / MANIFEST,
+        {
+            "schema": SCHEMA,
+            "source": Path(source).name,
+            "ratio": ratio,
+            "split_seed": seed,
+            "digest": digest_of(splits),
+            "splits": {
+                name: {
+                    "file": f"{name}.jsonl",
+                    "count": len(splits[name]),
+                    "digest": digest([item.digest for item in splits[name]]),
+                }
+                for name in SPLITS
+            },
+        },
+    )
+
+
+def check_manifest(folder: Path, splits: Splits) -> None:
+    """Compare splits that were read from `folder` with the manifest there, if there is one of ours."""
+    path = folder / MANIFEST
+    if not path.is_file():
+        return
+    try:
+        manifest = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise UsageError(f"{path} is not JSON: {error}; remove it or write the splits again") from error
+    if not isinstance(manifest, dict) or manifest.get("schema") != SCHEMA:
+        return
+    for name in SPLITS:
+        written = manifest["splits"][name]["digest"]
+        if written != digest([item.digest for item in splits[name]]):
+            raise UsageError(
+                f"{folder}: the items of {name} are not those that {MANIFEST} was written for; "
+                f"restore them, or remove {MANIFEST} to take them as they are"
+            )
+
+
+def _row(item: Item) -> Json:
+    return {**item.inputs, "id": item.id, "answer": item.reference, "type": item.type}
+
+
+def _shuffled(items: Iterable[Item], seed: int) -> list[Item]:
+    return Stream(seed, "split").shuffled(sorted(items, key=lambda item: item.digest))
+
+
+def _cut(items: Sequence[Item], sizes: Sequence[int]) -> Splits:
+    train, val, test = sizes
+    return Splits(tuple(items[:train]), tuple(items[train : train + val]), tuple(items[train + val : train + val + test]))

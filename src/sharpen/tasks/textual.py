@@ -1,0 +1,105 @@
+"""Tasks of one question and one answer: the base class that a new text task is written with.
+
+A subclass gives a name, a seed skill, a metric and `items()`; the rest follows. One rollout renders the candidate and the
+item, asks the model once and scores the text that comes back. The trajectory holds what was asked and answered, without
+the skill, which is the same for every item.
+
+    class Shout(TextTask):
+        name = "shout"
+        skill = "Write the word in capitals."
+        metric = "exact_match"
+
+        def items(self) -> list[Item]:
+            return [item(word, word.upper()) for word in WORDS]
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+
+from sharpen.core.candidate import Candidate
+from sharpen.core.chat import Message
+from sharpen.core.digest import Json, digest
+from sharpen.core.item import Item
+from sharpen.core.outcome import Outcome, scored
+from sharpen.core.task import Attempt, Splits, Task
+from sharpen.tasks import metrics
+from sharpen.tasks.render import VERSION, render
+from sharpen.tasks.splitting import Deal
+
+_VERSION = "1"
+
+
+class TextTask(Task):
+    """A task of one question and one answer. `stop` is None where the rendering's own stop will do."""
+
+    metric: str = "exact_match"
+    labels: tuple[str, ...] = ()
+    skill: str = "Answer the question."
+    max_tokens: int = 64
+    stop: tuple[str, ...] | None = None
+    template: str | None = None
+    """How the inputs become the text that is asked, such as `{context} Question: {input}`; the field `input` where None."""
+
+    def __init__(self, deal: Deal | None = None) -> None:
+        self.deal = Deal() if deal is None else deal
+        self.scorer = metrics.get(self.metric, labels=self.labels)
+        self.version = digest(
+            [_VERSION, VERSION, self.scorer.identity, self.max_tokens, self.stop and [*self.stop], self.template]
+        )[:12]
+        self._splits: Splits | None = None
+
+    def items(self) -> Iterable[Item]:
+        """All items; they are dealt out by content, so their order does not matter."""
+        raise NotImplementedError
+
+    def splits(self) -> Splits:
+        if self._splits is None:
+            self._splits = self.deal.splits(self.items())
+        return self._splits
+
+    def seed(self) -> Candidate:
+        return Candidate(self.skill.rstrip("\n") + "\n")
+
+    def ask(self, item: Item) -> str:
+        """The text the model is asked."""
+        return item.text if self.template is None else self.template.format_map(dict(item.inputs))
+
+    def gold(self, item: Item) -> str | None:
+        """An answer that scores 1, where the reference is one (a regular expression or an own metric's data is not)."""
+        if self.metric == "regex" or ":" in self.metric.partition("?")[0]:
+            return item.reference if isinstance(item.reference, str) and self.metric != "regex" else None
+        if isinstance(item.reference, str):
+            return item.reference
+        if isinstance(item.reference, list) and item.reference and self.metric != "json_equal":
+            return str(item.reference[0])
+        return json.dumps(item.reference, ensure_ascii=False)
+
+    async def rollout(self, item: Item, candidate: Candidate, attempt: Attempt) -> Outcome:
+        question = self.ask(item)
+        request = render(attempt.render, candidate, question, max_tokens=self.max_tokens, stop=self.stop)
+        reply = await attempt.complete(request)
+        answer = reply.text.strip()
+        score = self.scorer(answer, item)
+        return scored(
+            item.id,
+            score.hard,
+            soft=score.soft,
+            answer=answer,
+            feedback=score.feedback,
+            trajectory=(Message("user", question), Message("assistant", answer)),
+        )
+
+    def answers(self, item: Item) -> tuple[str, ...]:
+        gold = self.gold(item)
+        return () if gold is None else (gold,)
+
+    def example(self, item: Item) -> tuple[str, str] | None:
+        gold = self.gold(item)
+        return None if gold is None else (self.ask(item), gold)
+
+
+def item(question: str, answer: Json, type: str = "default") -> Item:
+    """An item of a question and its answer, with an id made from its content."""
+    return Item(digest([question, answer, type])[:12], {"input": question}, answer, type)

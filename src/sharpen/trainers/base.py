@@ -1,0 +1,53 @@
+"""The contract of a trainer.
+
+A trainer is a deterministic program over a `Job`: it draws randomness only from `job.rng`, sees results in item order, and
+reaches the outside only through the job. It holds no state between jobs and contains no code for resuming. It returns the
+candidate it vouches for and the one it ended with; confirming and testing them is done for all trainers alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from sharpen.core.candidate import Candidate
+from sharpen.core.item import Item
+from sharpen.core.task import Splits, Task
+from sharpen.engine.job import Job
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+
+@dataclass(frozen=True)
+class Trained:
+    """What a training came to. `raw` is the score `best` was chosen by."""
+
+    initial: Candidate
+    best: Candidate
+    final: Candidate
+    best_step: int
+    raw: float | None
+    held_back: Sequence[Item] = ()
+    """Val items nothing was decided on, kept for confirming the best where models are deterministic."""
+    out_of_budget: bool = False
+
+
+class Trainer:
+    """Base class of all trainers. `Params` is a strict pydantic model; `version` changes when results would."""
+
+    name: ClassVar[str] = ""
+    version: ClassVar[str] = "1"
+    description: ClassVar[str] = ""
+    Params: ClassVar[type[BaseModel]]
+
+    def __init__(self, params: Any) -> None:
+        self.params = params
+
+    async def train(self, job: Job) -> Trained:
+        raise NotImplementedError
+
+    def closing_calls(self, task: Task, splits: Splits) -> int:
+        """Model calls the closing measurement may need; the budget sets them aside."""
+        return (3 * len(splits.test) + 2 * len(splits.val)) * task.calls_per_rollout

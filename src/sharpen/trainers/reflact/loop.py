@@ -1,0 +1,165 @@
+"""ReflACT, told as in the paper: rollout, reflect, aggregate, select, update, gate, step after step.
+
+Each stage is a file of its own. What is here is the order of things, what a step leaves behind, and the bookkeeping of the
+current and the best candidate.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from sharpen.core.candidate import Candidate
+from sharpen.core.errors import BudgetExhausted
+from sharpen.engine.comparing import Comparison
+from sharpen.engine.events import BudgetEnded
+from sharpen.engine.job import Job
+from sharpen.gates import registry as gates
+from sharpen.skill.edits import Limits
+from sharpen.skill.leaks import LeakIndex
+from sharpen.trainers.base import Trained, Trainer
+from sharpen.trainers.reflact import aggregate, select
+from sharpen.trainers.reflact.events import Proposed, Revised, Selected, StepDone
+from sharpen.trainers.reflact.gate import split_val
+from sharpen.trainers.reflact.params import ReflACTParams
+from sharpen.trainers.reflact.patches import Patch
+from sharpen.trainers.reflact.proposers.base import Tried
+from sharpen.trainers.reflact.reflect import Occasion, reflect
+from sharpen.trainers.reflact.rollout import Batch, batch_items, roll_out, steps_per_epoch
+from sharpen.trainers.reflact.schedule import edit_budget
+from sharpen.trainers.reflact.update import Update, update
+
+
+class ReflACT(Trainer):
+    """Improves a skill by reflecting on rollouts and making few, exact edits that must prove themselves on val."""
+
+    name = "reflact"
+    version = "1"
+    description = "rollouts, reflection and bounded edits behind a validation gate"
+    Params = ReflACTParams
+    params: ReflACTParams
+
+    async def train(self, job: Job) -> Trained:
+        training = _Training(job, self.params)
+        job.checkpoint(job.initial, 0, {})
+        out_of_budget = False
+        try:
+            for step in range(1, training.steps + 1):
+                await training.step(step)
+        except BudgetExhausted as error:
+            job.emit(BudgetEnded(str(error)))
+            out_of_budget = True
+        state, held_back = training.state, training.val.held_back
+        return Trained(
+            job.initial, state.best, state.current, state.best_step, state.best_score, held_back, out_of_budget
+        )
+
+
+@dataclass
+class _State:
+    """Where a training stands between two steps."""
+
+    current: Candidate
+    best: Candidate
+    current_score: float | None = None
+    best_score: float | None = None
+    best_step: int = 0
+    history: list[Tried] = field(default_factory=list)
+
+
+class _Training:
+    """One training: what stays the same from step to step, and the state that does not."""
+
+    def __init__(self, job: Job, params: ReflACTParams) -> None:
+        self.job, self.params = job, params
+        self.gate = gates.get(params.gate, params.gate_params)
+        self.val = split_val(job, params.confirm_share)
+        self.leaks = LeakIndex(job.splits, job.task.answers)
+        self.limits = Limits(max_length=params.max_length, max_change=params.max_change)
+        self.per_epoch = steps_per_epoch(len(job.splits.train), params.batch_size)
+        self.steps = min(params.epochs * self.per_epoch, params.max_steps or params.epochs * self.per_epoch)
+        self.state = _State(job.initial, job.initial)
+        job.progress.steps = self.steps
+
+    async def step(self, step: int) -> None:
+        job, params, state = self.job, self.params, self.state
+        budget = edit_budget(params.schedule, step, self.steps, most=params.edit_budget, least=params.min_edit_budget)
+        with job.stage(step, "rollout"):
+            batch = await roll_out(job, state.current, batch_items(job, step, params.batch_size))
+        job.progress.score = batch.evaluation.mean
+        action = "skip_no_failures"
+        if batch.failures:
+            patches = await self.propose(step, batch, budget)
+            chosen = await self.select(step, patches, budget)
+            action = await self.decide(step, chosen)
+        epoch = 1 + (step - 1) // self.per_epoch
+        job.emit(
+            StepDone(
+                step, epoch, action, batch.evaluation.mean, state.current.digest, state.current_score,
+                state.best.digest, state.best_score, state.best_step,
+            )
+        )  # fmt: skip
+
+    async def propose(self, step: int, batch: Batch, budget: int) -> list[Patch]:
+        """Reflect on the attempts, and make few alternatives out of many patches."""
+        job, state, size = self.job, self.state, self.params.merge_batch_size
+        skill = state.current.text
+        with job.stage(step, "reflect"):
+            occasion = Occasion(step, state.current, batch, budget, tuple(state.history), self.limits)
+            ideas = await reflect(job, occasion, self.params)
+        with job.stage(step, "aggregate"):
+            failing = await aggregate.merge(job, step, ideas.from_failures, skill=skill, size=size, label="failures")
+            working = await aggregate.merge(job, step, ideas.from_successes, skill=skill, size=size, label="successes")
+            both = [patch for patch in (failing, working) if patch is not None]
+            merged = await aggregate.merge(job, step, both, skill=skill, size=size, label="both")
+            alternatives = aggregate.alternatives(merged, ideas.rivals, most=self.params.alternatives)
+        records = [patch.record() for patch in alternatives]
+        job.emit(Proposed(step, len(batch.failures), len(batch.successes), records, ideas.lost_answers))
+        return alternatives
+
+    async def select(self, step: int, alternatives: list[Patch], budget: int) -> Update | None:
+        """Clip each alternative to the edit budget, and find the one worth putting before the gate."""
+        job, current = self.job, self.state.current
+        with job.stage(step, "select"):
+            made: list[Update] = []
+            for patch in alternatives:
+                clipped = await select.clip(job, step, patch, budget=budget, skill=current.text)
+                made.append(update(current, clipped, self.limits, self.leaks))
+            trials = await select.compete(job, step, made, self.params.screen_items)
+        tried = [[t.number, t.score, t.items, len(made[t.number].patch.edits)] for t in trials]
+        chosen = trials[0].number if trials else None
+        job.emit(Selected(step, budget, tried, chosen))
+        return None if chosen is None else made[chosen]
+
+    async def decide(self, step: int, chosen: Update | None) -> str:
+        """Put the chosen revision before the gate, and let it replace the current candidate if it passes."""
+        if chosen is None:
+            return "skip_no_edits"
+        job, state = self.job, self.state
+        edits = [edit.record() for edit in chosen.patch.edits]
+        report = [row.record() for row in chosen.revision.rows]
+        leaks = [[leak.item_id, leak.split, leak.kind, leak.match] for leak in chosen.leaks]
+        job.emit(Revised(step, chosen.candidate.digest, edits, report, leaks))
+        accepted, comparison = False, None
+        if chosen.refusal is None:
+            with job.stage(step, "gate"):
+                comparison = await job.compare(
+                    chosen.candidate, state.current, self.val.deciding, self.gate, step=step, planned=self.steps
+                )
+            accepted = comparison.verdict.accepted
+        state.history.append(Tried(chosen.patch.edits, chosen.candidate.digest, accepted, step))
+        if comparison is None:
+            return f"skip_{chosen.refusal}"
+        if not accepted:
+            return "reject"
+        self.accept(step, chosen.candidate, comparison)
+        return "accept"
+
+    def accept(self, step: int, candidate: Candidate, comparison: Comparison) -> None:
+        """The candidate becomes the current one, and the best one unless it was let in without proof and scored lower."""
+        state, score = self.state, comparison.new_score
+        state.current, state.current_score = candidate, score
+        better = state.best_score is None or (score or 0.0) > state.best_score
+        if self.gate.name != "force" or better:
+            state.best, state.best_score, state.best_step = candidate, score, step
+        self.job.progress.best = state.best_score
+        self.job.checkpoint(candidate, step, {"val": score, "effect": comparison.verdict.effect})

@@ -1,0 +1,166 @@
+"""Data files: what is read, and the message for everything that can be wrong with one."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sharpen.core.errors import UsageError
+from sharpen.core.item import Item
+from sharpen.tasks import datafile
+from sharpen.tasks.datafile import Reading, parse_fields, read
+
+ROWS = [{"input": "two", "answer": "2"}, {"input": "three", "answer": "3"}]
+
+
+def file(folder: Path, name: str, text: str | bytes) -> Path:
+    path = folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(text.encode() if isinstance(text, str) else text)
+    return path
+
+
+def jsonl(rows: list[dict[str, object]]) -> str:
+    return "".join(json.dumps(row) + "\n" for row in rows)
+
+
+def items(path: Path, **settings: object) -> list[Item]:
+    return [row.item for row in read(path, Reading(parse_fields(None), **settings))]  # type: ignore[arg-type]
+
+
+def test_the_same_rows_are_the_same_items_in_every_format(tmp_path: Path) -> None:
+    lines = items(file(tmp_path, "a.jsonl", jsonl(ROWS)))
+    assert lines == items(file(tmp_path, "a.json", json.dumps(ROWS)))
+    assert lines == items(file(tmp_path, "b.json", json.dumps({"data": ROWS})))
+    assert lines == items(file(tmp_path, "a.csv", "input,answer\ntwo,2\nthree,3\n"))
+    assert lines == items(file(tmp_path, "b.csv", b"\xef\xbb\xbfinput,answer\r\ntwo,2\r\n\r\nthree,3\r\n"))
+
+
+def test_ids_without_a_column_follow_the_content_not_the_place(tmp_path: Path) -> None:
+    forwards = items(file(tmp_path, "a.jsonl", jsonl(ROWS)))
+    backwards = items(file(tmp_path, "b.jsonl", "\n" + jsonl(ROWS[::-1])))
+    assert forwards == backwards[::-1]
+
+
+def test_further_columns_become_inputs(tmp_path: Path) -> None:
+    row = {"input": "q", "answer": ["a", "b"], "id": 7, "type": "hard", "split": "val", "context": {"x": 1}}
+    (found,) = read(file(tmp_path, "a.jsonl", jsonl([row])))
+    assert found.item == Item("7", {"input": "q", "context": {"x": 1}}, ["a", "b"], "hard")
+    assert found.split == "val"
+
+
+def test_columns_can_be_called_anything(tmp_path: Path) -> None:
+    path = file(tmp_path, "a.csv", 'question,label,uid\n"one, two\nthree",x,9\n')
+    (found,) = read(path, Reading(parse_fields("input=question, answer=label,id=uid")))
+    assert found.item == Item("9", {"input": "one, two\nthree"}, "x")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "says"),
+    [
+        ("a.jsonl", '{"input": "x", "answer": "y"}\n{"input": \n', "a.jsonl, line 2: not JSON"),
+        ("a.jsonl", '{"input": "x", "answer": NaN}\n', "a.jsonl, line 1: not JSON: NaN"),
+        ("a.jsonl", "[1]\n", "line 1: expected an object"),
+        ("a.jsonl", '{"question": "x", "answer": "y"}\n', "line 1: no column 'input' for the input; the columns are 'question', 'answer'"),
+        ("a.jsonl", '{"input": "x", "anwser": "y"}\n', "did you mean 'anwser'"),
+        ("a.jsonl", '{"input": "x", "answer": ""}\n', "line 1: the answer .* is empty"),
+        ("a.jsonl", '{"input": "x", "answer": null}\n', "line 1: the answer .* is empty"),
+        ("a.jsonl", '{"input": "x", "answer": "y", "id": 1.5}\n', "line 1: 'id' must be a text"),
+        ("a.jsonl", "\n\n", "the file is empty"),
+        ("a.jsonl", b'{"input": "x", "answer": "y"}\n\xff\xfe\n', "line 2: not UTF-8"),
+        ("a.jsonl", jsonl([*ROWS, ROWS[0]]), "line 3: the same content as .*line 1"),
+        ("a.jsonl", jsonl([{"id": "q", **row} for row in ROWS]), "line 2: id 'q' is already used at .*line 1"),
+        ("a.json", '[{"input": "x",\n "answer": }]', "a.json, line 2: not JSON"),
+        ("a.json", '{"rows": []}', "a list under 'data'"),
+        ("a.json", "[]", "no items"),
+        ("a.json", "[1]", "row 1: expected an object"),
+        ("a.csv", "input,answer\n", "no items"),
+        ("a.csv", "input,answer\nx,y,z\n", "line 2: 3 values for 2 columns"),
+        ("a.csv", "input,answer\n\"a\nb\",y\nx\n", "line 4: 1 values for 2 columns"),
+        ("a.csv", 'input,answer\nx,y\n"x,y\n', "line 3: not CSV"),
+        ("a.csv", "input,input\nx,y\n", "column 'input' occurs twice"),
+        ("a.txt", "hello", "unknown kind of file '.txt'"),
+    ],
+)
+def test_what_is_wrong_is_said_with_its_place(tmp_path: Path, name: str, text: str | bytes, says: str) -> None:
+    with pytest.raises(UsageError, match=says):
+        read(file(tmp_path, name, text))
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no such file"):
+        read(tmp_path / "none.jsonl")
+
+
+def test_duplicates_can_be_dropped(tmp_path: Path) -> None:
+    assert len(items(file(tmp_path, "a.jsonl", jsonl([*ROWS, ROWS[0]])), drop_duplicates=True)) == 2
+
+
+def test_a_column_beside_the_one_mapped_to_its_role_is_refused(tmp_path: Path) -> None:
+    path = file(tmp_path, "a.jsonl", jsonl([{"input": "x", "answer": "y", "label": "z"}]))
+    with pytest.raises(UsageError, match="column 'answer' stands beside the column 'label'"):
+        read(path, Reading({"answer": "label"}))
+
+
+@pytest.mark.parametrize(("fields", "says"), [("inptu=x", "did you mean 'input'"), ("input", "must look like"), ("=x", "must look")])
+def test_wrong_field_mappings(fields: str, says: str) -> None:
+    with pytest.raises(UsageError, match=says):
+        parse_fields(fields)
+
+
+def load(path: Path) -> dict[str, list[str]]:
+    splits = datafile.load(path, datafile.PLAIN, ratio="1:1:1", seed=0)
+    return {name: [item.text for item in splits[name]] for name in ("train", "val", "test")}
+
+
+def row(text: str, **more: str) -> str:
+    return json.dumps({"input": text, "answer": "y", **more}) + "\n"
+
+
+def test_a_split_column_decides(tmp_path: Path) -> None:
+    path = file(tmp_path, "a.jsonl", row("a", split="test") + row("b", split="train") + row("c", split="val"))
+    assert load(path) == {"train": ["b"], "val": ["c"], "test": ["a"]}
+
+
+def test_a_folder_of_files_or_of_folders(tmp_path: Path) -> None:
+    expected = {"train": ["a"], "val": ["b"], "test": ["c"]}
+    for text, name in (("a", "train"), ("b", "val"), ("c", "test")):
+        file(tmp_path, f"files/{name}.jsonl", row(text))
+        file(tmp_path, f"folders/{name}/part.jsonl", row(text))
+    file(tmp_path, "files/README.md", "about")
+    assert load(tmp_path / "files") == load(tmp_path / "folders") == expected
+
+
+@pytest.mark.parametrize(
+    ("files", "says"),
+    [
+        ({"a.jsonl": row("a", split="train") + row("b")}, "line 2: no split, while other rows have one"),
+        ({"a.jsonl": row("a", split="train") + row("b", split="dev")}, "line 2: unknown split 'dev'"),
+        ({"a.jsonl": row("a", split="train") + row("b", split="val")}, "no items in test"),
+        ({"d/train.jsonl": row("a"), "d/test.jsonl": row("b")}, "no data for val"),
+        ({"d/train.jsonl": row("a"), "d/valid.jsonl": row("b"), "d/test.jsonl": row("c")}, "did you mean 'val'"),
+        ({"d/train.jsonl": row("a"), "d/train/x.jsonl": row("b")}, "both .* hold train"),
+        ({"d/train.jsonl": row("a"), "d/val.jsonl": row("b"), "d/test.jsonl": row("a")}, "occurs in train and in test"),
+        ({"d/train.jsonl": row("a", id="1"), "d/val.jsonl": row("b"), "d/test.jsonl": row("a", id="2")}, "splits must be disjoint"),
+        ({"d/train.jsonl": row("a", split="val"), "d/val.jsonl": row("b"), "d/test.jsonl": row("c")}, "split 'val' in the data of train"),
+    ],
+)
+def test_splits_that_make_no_sense(tmp_path: Path, files: dict[str, str], says: str) -> None:
+    for name, text in files.items():
+        file(tmp_path, name, text)
+    with pytest.raises(UsageError, match=says):
+        load(tmp_path / min(files).split("/")[0])
+
+
+values = st.text(max_size=12) | st.integers(-99, 99) | st.lists(st.integers(0, 9), max_size=2)
+
+
+@given(st.lists(st.tuples(values, st.text(min_size=1, max_size=6)), min_size=1, max_size=6, unique_by=repr))
+def test_any_rows_are_read_back(tmp_path_factory: pytest.TempPathFactory, pairs: list[tuple[object, str]]) -> None:
+    rows = [{"input": question, "answer": answer} for question, answer in pairs]
+    path = file(tmp_path_factory.getbasetemp(), "any.jsonl", jsonl(rows))
+    assert [(item.inputs["input"], item.reference) for item in items(path)] == pairs
