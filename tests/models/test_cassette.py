@@ -119,7 +119,8 @@ def test_the_identity_follows_the_content(tmp_path: Path) -> None:
     assert ReplayModel(f"replay/{one}").identity != ReplayModel(f"replay/{two}").identity
 
 
-HEADER = '{"format": "sharpen.cassette", "version": 1, "model": {"name": "m", "family": "f", "render": "system", "identity": 1}}\n'
+MODEL = {"name": "m", "family": "f", "render": "system", "identity": 1}
+HEADER = json.dumps({"format": "sharpen.cassette", "version": 1, "model": MODEL}) + "\n"
 
 
 @pytest.mark.parametrize(

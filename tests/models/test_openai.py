@@ -176,6 +176,21 @@ def test_every_fault_becomes_its_kind_and_names_the_endpoint(kind: FaultKind, be
     )
 
 
+def test_an_answer_that_only_trickles_in_runs_out_of_time() -> None:
+    from aiohttp import web
+
+    class Trickle(FakeEndpoint):
+        async def _respond(self, http: Any) -> Any:
+            response = web.StreamResponse(headers={"Content-Type": "application/json"})
+            await response.prepare(http)
+            for _ in range(200):
+                await response.write(b" ")
+                await asyncio.sleep(0.05)
+            return response
+
+    assert failure(Trickle(), timeout=0.5).kind is K.TIMEOUT
+
+
 def test_nobody_listening_is_unreachable() -> None:
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))

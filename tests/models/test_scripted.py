@@ -68,7 +68,7 @@ def test_the_target_reads_a_prompt_too() -> None:
     assert say(ScriptedModel("scripted/rules"), Request(prompt=prompt)).text == "azure"
 
 
-def reflections(skill: str = "# Codebook\n", count: int = 200) -> list[Any]:
+def reflections(skill: str = "# Codebook\n", count: int = 120) -> list[Any]:
     return [
         optimizer(stage="reflect", skill=skill, budget=4, attempts=attempts("kind-03", "kind-03", "kind-05", salt=salt))
         for salt in range(count)
@@ -76,7 +76,6 @@ def reflections(skill: str = "# Codebook\n", count: int = 200) -> list[Any]:
 
 
 def test_reflection_learns_rules_and_counts_their_support() -> None:
-    assert [edit for edit in reflections()[0]["edits"]] or reflections()[1]["edits"]
     learnt = {
         "summary": "2 kinds were answered wrongly",
         "edits": [
@@ -95,7 +94,7 @@ def test_about_one_reflection_in_four_is_no_help_and_every_sort_of_it_occurs() -
     contents = [" | ".join(edit["content"] for edit in reply["edits"]) for reply in replies]
     bad = [content for content in contents if "word3" not in content or "nowhere" in content]
     assert 0.15 < len(bad) / len(replies) < 0.35
-    assert any("- kind-00: amber\n- kind-01: basalt" in content for content in bad)
+    assert any("- kind-00: basalt\n- kind-01: cobalt" in content for content in bad)
     assert any("Take care" in content for content in bad)
     assert any("nowhere" in content for content in bad)
 
@@ -108,10 +107,17 @@ def test_new_rules_go_behind_the_last_one_and_wrong_ones_are_put_right() -> None
     ] in [reply["edits"] for reply in replies]
 
 
+def test_a_line_that_stands_twice_is_no_target() -> None:
+    replies = reflections(skill="- kind-03: wrong\n- kind-03: wrong\n")
+    edits = [edit for reply in replies for edit in reply["edits"]]
+    assert {"op": "append", "target": "", "content": "- kind-03: word3", "support": 2} in edits
+    assert all(edit["target"] != "- kind-03: wrong" for edit in edits)
+
+
 def test_a_misleading_edit_really_misleads() -> None:
     skill = "- kind-00: word0\n- kind-01: word1\n"
-    edits = [edit for reply in reflections(skill) for edit in reply["edits"] if "amber" in edit["content"]]
-    assert target(f"{skill}{edits[0]['content']}\n", "kind-00: hello") == "amber"
+    edits = [edit for reply in reflections(skill) for edit in reply["edits"] if "basalt" in edit["content"]]
+    assert target(f"{skill}{edits[0]['content']}\n", "kind-00: hello") == "basalt"
 
 
 @given(
@@ -148,6 +154,12 @@ def test_data_that_holds_fences_and_headings_is_read_whole() -> None:
     skill = "## Data\n```json\n{}\n```\n"
     reply = optimizer(stage="rank", skill=skill, edits=[{"support": 1}, {"support": 2}])
     assert reply == {"order": [1, 0]}
+
+
+def test_the_last_data_section_of_a_message_counts() -> None:
+    data = json.dumps({"stage": "rank", "edits": [{"support": 1}]})
+    said = f"About the skill:\n## Data\n```json\n[]\n```\n\n## Data\n\n```json\n{data}\n```"
+    assert say(ScriptedModel("scripted/rules"), Request(messages=(Message("user", said),))).text == '{"order": [0]}'
 
 
 def test_asked_again_it_answers_the_same_question() -> None:

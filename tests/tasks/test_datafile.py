@@ -14,7 +14,7 @@ from sharpen.core.item import Item
 from sharpen.tasks import datafile
 from sharpen.tasks.datafile import Reading, parse_fields, read
 
-ROWS = [{"input": "two", "answer": "2"}, {"input": "three", "answer": "3"}]
+ROWS: list[dict[str, object]] = [{"input": "two", "answer": "2"}, {"input": "three", "answer": "3"}]
 
 
 def file(folder: Path, name: str, text: str | bytes) -> Path:
@@ -65,7 +65,11 @@ def test_columns_can_be_called_anything(tmp_path: Path) -> None:
         ("a.jsonl", '{"input": "x", "answer": "y"}\n{"input": \n', "a.jsonl, line 2: not JSON"),
         ("a.jsonl", '{"input": "x", "answer": NaN}\n', "a.jsonl, line 1: not JSON: NaN"),
         ("a.jsonl", "[1]\n", "line 1: expected an object"),
-        ("a.jsonl", '{"question": "x", "answer": "y"}\n', "line 1: no column 'input' for the input; the columns are 'question', 'answer'"),
+        (
+            "a.jsonl",
+            '{"question": "x", "answer": "y"}\n',
+            "line 1: no column 'input' for the input; the columns are 'question', 'answer'",
+        ),
         ("a.jsonl", '{"input": "x", "anwser": "y"}\n', "did you mean 'anwser'"),
         ("a.jsonl", '{"input": "x", "answer": ""}\n', "line 1: the answer .* is empty"),
         ("a.jsonl", '{"input": "x", "answer": null}\n', "line 1: the answer .* is empty"),
@@ -80,7 +84,7 @@ def test_columns_can_be_called_anything(tmp_path: Path) -> None:
         ("a.json", "[1]", "row 1: expected an object"),
         ("a.csv", "input,answer\n", "no items"),
         ("a.csv", "input,answer\nx,y,z\n", "line 2: 3 values for 2 columns"),
-        ("a.csv", "input,answer\n\"a\nb\",y\nx\n", "line 4: 1 values for 2 columns"),
+        ("a.csv", 'input,answer\n"a\nb",y\nx\n', "line 4: 1 values for 2 columns"),
         ("a.csv", 'input,answer\nx,y\n"x,y\n', "line 3: not CSV"),
         ("a.csv", "input,input\nx,y\n", "column 'input' occurs twice"),
         ("a.txt", "hello", "unknown kind of file '.txt'"),
@@ -106,7 +110,9 @@ def test_a_column_beside_the_one_mapped_to_its_role_is_refused(tmp_path: Path) -
         read(path, Reading({"answer": "label"}))
 
 
-@pytest.mark.parametrize(("fields", "says"), [("inptu=x", "did you mean 'input'"), ("input", "must look like"), ("=x", "must look")])
+@pytest.mark.parametrize(
+    ("fields", "says"), [("inptu=x", "did you mean 'input'"), ("input", "must look like"), ("=x", "must look")]
+)
 def test_wrong_field_mappings(fields: str, says: str) -> None:
     with pytest.raises(UsageError, match=says):
         parse_fields(fields)
@@ -145,8 +151,14 @@ def test_a_folder_of_files_or_of_folders(tmp_path: Path) -> None:
         ({"d/train.jsonl": row("a"), "d/valid.jsonl": row("b"), "d/test.jsonl": row("c")}, "did you mean 'val'"),
         ({"d/train.jsonl": row("a"), "d/train/x.jsonl": row("b")}, "both .* hold train"),
         ({"d/train.jsonl": row("a"), "d/val.jsonl": row("b"), "d/test.jsonl": row("a")}, "occurs in train and in test"),
-        ({"d/train.jsonl": row("a", id="1"), "d/val.jsonl": row("b"), "d/test.jsonl": row("a", id="2")}, "splits must be disjoint"),
-        ({"d/train.jsonl": row("a", split="val"), "d/val.jsonl": row("b"), "d/test.jsonl": row("c")}, "split 'val' in the data of train"),
+        (
+            {"d/train.jsonl": row("a", id="1"), "d/val.jsonl": row("b"), "d/test.jsonl": row("a", id="2")},
+            "splits must be disjoint",
+        ),
+        (
+            {"d/train.jsonl": row("a", split="val"), "d/val.jsonl": row("b"), "d/test.jsonl": row("c")},
+            "split 'val' in the data of train",
+        ),
     ],
 )
 def test_splits_that_make_no_sense(tmp_path: Path, files: dict[str, str], says: str) -> None:

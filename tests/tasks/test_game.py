@@ -30,7 +30,7 @@ def play(lines: list[str], items: tuple[Item, ...]) -> dict[str, list[float]]:
 
 
 def rate(lines: list[str]) -> float:
-    won = sum(play(lines, KeysAndDoors().splits().val).values(), [])
+    won = [score for scores in play(lines, KeysAndDoors().splits().val).values() for score in scores]
     return sum(won) / len(won)
 
 
@@ -62,7 +62,18 @@ def test_bad_advice_costs_games(bad: str) -> None:
 
 
 def test_rules_can_be_put_in_other_words() -> None:
-    assert rate(["Always TAKE everything.", "open each drawer", "open any chest", "Unlock doors.", "Prefer unvisited rooms."]) == 1.0
+    assert (
+        rate(
+            [
+                "Always TAKE everything.",
+                "open each drawer",
+                "open any chest",
+                "Unlock doors.",
+                "Prefer unvisited rooms.",
+            ]
+        )
+        == 1.0
+    )
 
 
 def test_a_game_is_a_conversation_of_at_most_twelve_turns_without_the_skill_in_its_record() -> None:
@@ -76,7 +87,9 @@ def test_a_game_is_a_conversation_of_at_most_twelve_turns_without_the_skill_in_i
     assert all(request.messages[0].role == "system" and request.shared == 1 for request in fake.requests)
 
 
-houses = st.builds(lambda kind, seed: world.build(kind, Stream(seed, kind)), st.sampled_from(world.KINDS), st.integers(0, 999))
+houses = st.builds(
+    lambda kind, seed: world.build(kind, Stream(seed, kind)), st.sampled_from(world.KINDS), st.integers(0, 999)
+)
 
 
 @given(houses, st.lists(st.integers(0, 9), max_size=20))

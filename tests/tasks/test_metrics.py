@@ -32,6 +32,8 @@ def score(metric: str, answer: str, reference: object, **inputs: object) -> Scor
         ("numeric", "12 + 5 = 17", "17"),
         ("numeric", "about 1,234.5 metres", 1234.5),
         ("numeric", "−3", "-3"),
+        ("numeric", "it weighs 12kg", 12),
+        ("numeric", "$5", 5),
         ("numeric", "The answer is 17.", 17),
         ("numeric?tolerance=0.01", "100.9", "100"),
         ("json_equal", '{"b": 2, "a": 1.0}', {"a": 1, "b": 2}),
@@ -42,6 +44,7 @@ def score(metric: str, answer: str, reference: object, **inputs: object) -> Scor
         ("choice?labels=red,green", "Not red. The answer is: green", "green"),
         ("choice?labels=A,B,C", "(B)", "B"),
         ("choice?labels=A,B,C", "A dog barks, so the answer is **C**.", "C"),
+        ("choice?labels=red,green", "The answer is green\nand not red.", "green"),
         ("choice", "weather, of course", "weather"),
         ("regex", "order #123 shipped", r"#\d{3}\b"),
     ],
@@ -53,7 +56,12 @@ def test_right_answers(metric: str, answer: str, reference: object) -> None:
 @pytest.mark.parametrize(
     ("metric", "answer", "reference", "says"),
     [
-        ("exact_match", "It is forty-two, I think, or maybe more", "42", "expected a number, got a sentence of 8 words"),
+        (
+            "exact_match",
+            "It is forty-two, I think, or maybe more",
+            "42",
+            "expected a number, got a sentence of 8 words",
+        ),
         ("exact_match", "the answer is 42 of course", "42", "among other words"),
         ("exact_match", "43", "42", "wrong value"),
         ("exact_match", "", "42", "got nothing"),
@@ -63,7 +71,12 @@ def test_right_answers(metric: str, answer: str, reference: object) -> None:
         ("numeric", "4", "3", "too large"),
         ("numeric?tolerance=0.01", "102", "100", "too large"),
         ("json_equal", "sum is 4", {"sum": 4}, "expected JSON, got"),
-        ("json_equal", '{"sum": 5, "note": "x"}', {"sum": 4, "unit": "m"}, "missing 'unit'; unexpected 'note'; wrong value in 'sum'"),
+        (
+            "json_equal",
+            '{"sum": 5, "note": "x"}',
+            {"sum": 4, "unit": "m"},
+            "missing 'unit'; unexpected 'note'; wrong value in 'sum'",
+        ),
         ("json_equal", '{"sum": true}', {"sum": 1}, "wrong value in 'sum'"),
         ("json_equal", "[4]", {"sum": 4}, "expected a JSON object, got a JSON list"),
         ("choice?labels=red,green", "red or green", "green", "expected one label"),
@@ -80,7 +93,9 @@ def test_wrong_answers_come_with_a_reason(metric: str, answer: str, reference: o
 
 def test_soft_scores_are_finer_than_hard_ones() -> None:
     assert score("exact_match", "New Jersey", "New York").soft == 0.5
-    assert score("f1", "cat sat", "cat sat on mat") == Score(2 / 3, 2 / 3, "67% word overlap with the expected answer; got 2 words")
+    assert score("f1", "cat sat", "cat sat on mat") == Score(
+        2 / 3, 2 / 3, "67% word overlap with the expected answer; got 2 words"
+    )
     assert score("json_equal", '{"a": 1, "b": 3}', {"a": 1, "b": 2}).soft == 0.5
     assert 0 < score("numeric", "90", "100").soft < score("numeric", "99", "100").soft < 1
 
@@ -109,7 +124,8 @@ def test_unknown_metrics_and_settings_are_named(spec: str, says: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("metric", "reference"), [("numeric", "many"), ("json_equal", "not json"), ("regex", "(unclosed"), ("f1", None), ("f1", [])]
+    ("metric", "reference"),
+    [("numeric", "many"), ("json_equal", "not json"), ("regex", "(unclosed"), ("f1", None), ("f1", [])],
 )
 def test_a_reference_the_metric_cannot_use_names_the_item(metric: str, reference: object) -> None:
     with pytest.raises(UsageError, match="item 'i'"):
@@ -191,7 +207,9 @@ def test_normalising_twice_changes_nothing(text: str) -> None:
 
 
 @given(st.sampled_from(["exact_match", "contains", "f1", "choice?labels=a,b"]), texts, texts)
-def test_scores_lie_between_nought_and_one_and_wrong_ones_have_feedback(metric: str, answer: str, reference: str) -> None:
+def test_scores_lie_between_nought_and_one_and_wrong_ones_have_feedback(
+    metric: str, answer: str, reference: str
+) -> None:
     result = score(metric, answer, reference)
     assert 0.0 <= result.hard <= 1.0 and 0.0 <= result.soft <= 1.0
     assert (result.hard == 1.0) or result.feedback

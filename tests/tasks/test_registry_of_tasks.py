@@ -101,6 +101,7 @@ def test_a_skill_can_be_a_file(data: Path, tmp_path: Path) -> None:
         ({"metric": "numeric"}, "metric numeric needs a number as the answer"),
         ({"ratio": "1:2"}, "ratio must be"),
         ({"limit": 0}, "limit must be"),
+        ({"metric": 3}, "metric must be a text"),
         ({"max_tokens": "many"}, "max_tokens must be a whole number"),
         ({"fields": "input=question"}, "no column 'question'"),
         ({"template": "{inptu}"}, "no field 'inptu'.*did you mean 'input'"),
@@ -138,20 +139,29 @@ def test_built_in_tasks_take_a_limit_and_nothing_unknown() -> None:
 
 def test_a_task_of_ones_own_is_a_class_in_a_file(tmp_path: Path) -> None:
     (tmp_path / "shout.py").write_text(
-        "from sharpen.tasks.splitting import Deal\n"
         "from sharpen.tasks.textual import TextTask, item\n\n"
         "class Shout(TextTask):\n"
         "    name = 'shout'\n"
         "    skill = 'Write the word in capitals.'\n\n"
-        "    def __init__(self):\n"
-        "        super().__init__(Deal(sizes=(2, 2, 2)))\n\n"
         "    def items(self):\n"
         "        return [item(word, word.upper()) for word in 'a b c d e f'.split()]\n"
     )
     task = registry.get(f"{tmp_path}/shout.py:Shout")
     assert task.name == "shout" and len(task.splits().test) == 2
-    with pytest.raises(UsageError, match="does not take these settings"):
-        registry.get(f"{tmp_path}/shout.py:Shout", limit=3)
+    assert len(registry.get(f"{tmp_path}/shout.py:Shout", limit=1).splits().test) == 1
+    with pytest.raises(UsageError, match="unknown setting 'metric'"):
+        registry.get(f"{tmp_path}/shout.py:Shout", metric="f1")
+
+
+def test_a_function_of_ones_own_takes_the_settings_it_names(tmp_path: Path) -> None:
+    (tmp_path / "make.py").write_text(
+        "from sharpen.tasks.codebook import Codebook\n\ndef make(level):\n    return Codebook() if level else level\n"
+    )
+    assert registry.get(f"{tmp_path}/make.py:make", level=1).name == "codebook"
+    with pytest.raises(UsageError, match="does not take these settings: missing a required argument: 'level'"):
+        registry.get(f"{tmp_path}/make.py:make")
+    with pytest.raises(UsageError, match="gave int, not a Task"):
+        registry.get(f"{tmp_path}/make.py:make", level=0)
 
 
 def test_the_list_of_tasks_has_sizes_and_descriptions() -> None:

@@ -24,7 +24,6 @@ Write digits.
 """
 
 
-
 def rendered(style: str, text: str | dict[str, str], user: str = "four") -> Request:
     return render(style, Candidate(text), user, max_tokens=8)
 
@@ -42,7 +41,14 @@ def test_system_puts_further_parts_under_their_names() -> None:
 
 def test_turns_sends_examples_as_turns_without_their_heading() -> None:
     request = rendered("turns", SKILL)
-    assert [message.role for message in request.messages] == ["system", "user", "assistant", "user", "assistant", "user"]
+    assert [message.role for message in request.messages] == [
+        "system",
+        "user",
+        "assistant",
+        "user",
+        "assistant",
+        "user",
+    ]
     assert request.messages[0].content == "# Numbers\n\nWrite digits."
     assert request.messages[1:3] == (Message("user", "two"), Message("assistant", "2"))
     assert request.shared == 5

@@ -144,6 +144,10 @@ class TestInstructions:
             ("expected a number, got a sentence of 14 words", "Answer with the number alone."),
             ("expected one word, got 3 words", "Answer with one word."),
             ("expected JSON, got the word 'x'", "Answer with JSON and nothing else."),
+            (
+                "expected one text of the form 0000-00-00, got 3 words",
+                "Answer in the form 0000-00-00 and with nothing else.",
+            ),
             ("missing 'email'; unexpected 'mail'", "Always give the field email."),
             ("missing 'email'; unexpected 'mail'", "Leave out the field mail."),
             (

@@ -45,7 +45,7 @@ def results(lines: Sequence[Line]) -> dict[str, Any]:
         "seed": started.get("seed"),
         "status": ended["status"] if ended else "unfinished",
         "message": ended["message"] if ended else "",
-        "steps": [_step(lines, done) for done in _all(lines, "step_done")],
+        "steps": [step(lines, done) for done in _all(lines, "step_done")],
         "best": _best(lines),
         "test": {line["which"]: _summary(line) for line in _all(lines, "tested")},
         "gain": {
@@ -58,10 +58,11 @@ def results(lines: Sequence[Line]) -> dict[str, Any]:
     }
 
 
-def _step(lines: Sequence[Line], done: Line) -> dict[str, Any]:
-    step = done["step"]
-    revised = next((line for line in _all(lines, "revised") if line["step"] == step), None)
-    decided = next((line for line in _all(lines, "decided") if line["step"] == step), None)
+def step(lines: Sequence[Line], done: Line) -> dict[str, Any]:
+    """What a step came to: its edits, the gate's verdict, and how it ended. `done` is its `step_done` line."""
+    number = done["step"]
+    revised = next((line for line in _all(lines, "revised") if line["step"] == number), None)
+    decided = next((line for line in _all(lines, "decided") if line["step"] == number), None)
     found = _pick(done, "step", "epoch", "action", "batch_score", "current", "current_score", "best", "best_score")
     found["edits"] = revised["edits"] if revised else []
     found["report"] = revised["report"] if revised else []
@@ -112,14 +113,13 @@ def _usage(lines: Sequence[Line]) -> dict[str, Any]:
 def _add(table: dict[str, dict[str, Usage]], key: str, rows: dict[str, Any]) -> None:
     for role, row in rows.items():
         entry = table.setdefault(key, {})
-        entry[role] = entry.get(role, NOTHING) + Usage(*row)
+        entry[role] = entry.get(role, NOTHING) + Usage.from_told(row)
 
 
 def _named(usage: Usage) -> dict[str, Any]:
     return {
         "calls": usage.calls,
         "prompt_tokens": usage.prompt_tokens,
-        "cached_tokens": usage.cached_tokens,
         "completion_tokens": usage.completion_tokens,
         "money": None if usage.money is None else round(usage.money, 9),
     }

@@ -2,6 +2,7 @@
 
 runs/<run_id>/meta/            config.snapshot.yaml, manifest.json, env.json, git.json
 runs/<run_id>/data/            the splits of a task that came from a data file, so that the run stands on its own
+runs/<run_id>/skill/           the texts training started from, where they were given
 runs/<run_id>/ledger.db        what was paid for
 runs/<run_id>/jobs/<job_id>/   job_meta.json, events.jsonl, results.json, checkpoints/
 """
@@ -48,6 +49,10 @@ class RunFolder:
     @property
     def data(self) -> Path:
         return self.path / "data"
+
+    @property
+    def skill(self) -> Path:
+        return self.path / "skill"
 
     def job(self, job_id: str) -> Path:
         return self.path / "jobs" / job_id

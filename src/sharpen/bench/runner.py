@@ -13,6 +13,7 @@ from pathlib import Path
 from sharpen.bench import artifacts, layout
 from sharpen.bench.config import RunConfig, TaskConfig, dump, validated
 from sharpen.bench.layout import RunFolder
+from sharpen.core.candidate import Candidate
 from sharpen.core.digest import Json
 from sharpen.core.errors import BudgetExhausted, NotDeterministic, SharpenError, StorageError, UsageError
 from sharpen.core.redact import redact, remember_environment
@@ -26,6 +27,7 @@ from sharpen.engine.opening import EVENTS, How, Setup, open_job
 from sharpen.engine.replay import reopen
 from sharpen.engine.rollouts import Sampling
 from sharpen.engine.spec import JobSpec, describe_splits
+from sharpen.files import write_atomic
 from sharpen.models.base import Model
 from sharpen.models.registry import open_model
 from sharpen.tasks import registry as tasks
@@ -45,15 +47,16 @@ class Parts:
     how: How
 
 
-def build(config: RunConfig, data: Path | None = None) -> Parts:
-    """Find everything a configuration names. Whatever is wrong with it is said here, before anything is paid for."""
+def build(config: RunConfig, run: RunFolder | None = None) -> Parts:
+    """Find everything a configuration names, in `run`'s own copies where it has them. Whatever is wrong is said here,
+    before anything is paid for."""
     remember_environment()
-    task = make_task(config.task, data)
+    task = make_task(config.task, None if run is None else run.data)
     missing = task.requirements.missing()
     if missing:
         raise UsageError(f"task {task.name!r} can't run here: it needs {', '.join(missing)}")
     splits = task.splits()
-    candidate = task.seed() if config.task.skill is None else checkpoints.load(Path(config.task.skill))
+    candidate = choose_start(config.task, task, None if run is None else run.skill)
     kind = trainers.get(config.trainer.name)
     params = validated(kind.Params, config.trainer.params, f"trainer {config.trainer.name}")
     trainer = kind(params)
@@ -92,6 +95,13 @@ def make_task(config: TaskConfig, data: Path | None = None) -> Task:
     return tasks.get(config.name, **settings)
 
 
+def choose_start(config: TaskConfig, task: Task, kept: Path | None = None) -> Candidate:
+    """What training starts from: the texts a configuration names (from the run's own copy), or the task's own."""
+    if config.skill is None:
+        return task.seed()
+    return checkpoints.load(kept if kept is not None and kept.exists() else Path(config.skill))
+
+
 def choose_render(config: RunConfig, task: Task, target: Model) -> str:
     if config.models.render != "auto":
         return config.models.render
@@ -113,6 +123,9 @@ def prepare(config: RunConfig, root: Path) -> tuple[RunFolder, Parts]:
     folder = layout.new_run(root, f"{task.name}-{config.trainer.name}")
     if isinstance(task, DataTask):
         task.write(folder.data)
+    if config.task.skill is not None:
+        for part, text in parts.setup.initial.parts.items():
+            write_atomic(folder.skill / checkpoints.safe_part(part), text)
     jobs: dict[str, Json] = {spec.job_id: {"task": spec.task, "trainer": spec.trainer, "seed": config.seed}}
     folder.write_meta(dump(config), jobs)
     return folder, parts

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +34,15 @@ class Usage:
     def row(self) -> list[int | float | None]:
         """The compact form that is stored."""
         return [self.calls, self.prompt_tokens, self.cached_tokens, self.completion_tokens, self.money]
+
+    def told(self) -> list[int | float | None]:
+        """The form that stands in events: without what was cached, which depends on what ran before and beside."""
+        return [self.calls, self.prompt_tokens, self.completion_tokens, self.money]
+
+    @staticmethod
+    def from_told(row: Sequence[Any]) -> Usage:
+        calls, prompt_tokens, completion_tokens, money = row
+        return Usage(calls, prompt_tokens, 0, completion_tokens, money)
 
 
 NOTHING = Usage()

@@ -51,7 +51,7 @@ async def put(gateway: Gateway, story: Story, meter: Meter, question: Question, 
         story.cancel(slot)
         raise
     meter.add(stage, "ask", {question.role: usage})
-    event = Asked(stage, question.role, list(question.scope), answer.asked_again, answer.error, usage.row())
+    event = Asked(stage, question.role, list(question.scope), answer.asked_again, answer.error, usage.told())
     story.fill(slot, event)
     return answer
 
@@ -91,4 +91,4 @@ def _failure_on_record(slot: Slot) -> tuple[Answer, Usage] | None:
     told = slot.expected
     if told is None or told.get("type") != Asked.type or told["error"] is None or told["error"].startswith("bad_reply"):
         return None
-    return Answer(None, told["error"], told["asked_again"]), Usage(*told["usage"])
+    return Answer(None, told["error"], told["asked_again"]), Usage.from_told(told["usage"])

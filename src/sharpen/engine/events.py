@@ -21,7 +21,7 @@ from sharpen.core.errors import UsageError
 SCHEMA_VERSION = 1
 
 UsageRow: TypeAlias = list[int | float | None]
-"""`Usage.row()`: calls, prompt tokens, cached tokens, completion tokens, money."""
+"""`Usage.told()`: calls, prompt tokens, completion tokens, money."""
 
 
 @dataclass(frozen=True)

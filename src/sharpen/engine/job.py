@@ -23,7 +23,7 @@ from sharpen.core.item import Item
 from sharpen.core.outcome import Failure, FailureKind, Outcome
 from sharpen.core.rng import Stream
 from sharpen.core.task import SPLITS, Splits, Task
-from sharpen.core.usage import NOTHING, Usage
+from sharpen.core.usage import Usage
 from sharpen.engine import checkpoints
 from sharpen.engine.asking import Answer, Question, put
 from sharpen.engine.budget import Budget
@@ -31,7 +31,7 @@ from sharpen.engine.evaluation import Evaluation, Group
 from sharpen.engine.events import Checkpointed, Event, Measured, StageDone
 from sharpen.engine.executor import run_all
 from sharpen.engine.gateway import Gateway
-from sharpen.engine.meter import Meter, minus, rows
+from sharpen.engine.meter import Meter, Tally, minus, rows
 from sharpen.engine.replay import Slot, Story
 from sharpen.engine.rollouts import LiveAttempt, Sampling, attempt_item
 from sharpen.engine.spec import JobSpec
@@ -43,6 +43,10 @@ if TYPE_CHECKING:
 
     from sharpen.engine.comparing import Comparison
     from sharpen.gates.base import Gate
+
+
+_CHUNK = 500
+"""Rollouts looked up in the ledger at a time."""
 
 
 @dataclass
@@ -149,7 +153,8 @@ class Job:
         self.progress.done, self.progress.total = len(work) - len(fresh), len(work)
         try:
             used = await self._obtain(fresh, work, slot)
-            await asyncio.gather(*(asyncio.shield(self._flying[key]) for key in work if key in self._flying))
+            for landing in {self._flying[key] for key in work if key in self._flying}:
+                await asyncio.shield(landing)
             self.runtime.ledger.flush()
             self._check_failures(work)
         except BaseException:
@@ -198,42 +203,60 @@ class Job:
         self, fresh: list[bytes], work: Mapping[bytes, tuple[Group, Item]], slot: Slot
     ) -> dict[str, Usage]:
         """Get the outcomes of `fresh` from the ledger, from the story, or by carrying them out. Returns what they used."""
-        failed_before = _failures_on_record(slot)
-        stored = self.runtime.ledger.scores(fresh)
-        usage: dict[str, Usage] = {}
-        todo: list[bytes] = []
-        for key in fresh:
-            group, item = work[key]
-            mark = (group.candidate.digest, group.sample, item.id)
-            if mark in failed_before:
-                self._failed[key] = failed_before[mark]
-                _add(usage, failed_before[mark].usage)
-            elif key in stored:
-                self._take(key, stored[key], usage)
-            else:
-                todo.append(key)
-                self._flying[key] = asyncio.get_running_loop().create_future()
+        usage = Tally()
+        todo = self._look_up(fresh, work, _failures_on_record(slot), usage)
+        landed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._flying.update(dict.fromkeys(todo, landed))
         self.progress.done += len(fresh) - len(todo)
 
         async def carry_out(key: bytes) -> None:
             group, item = work[key]
             outcome = await self._roll_out(group, item, key)
-            _add(usage, outcome.usage)
+            usage.add(outcome.usage)
             self.progress.done += 1
 
         try:
             await run_all(todo, carry_out, at_once=self.runtime.workers)
         finally:
+            landed.set_result(None)
             for key in todo:
-                self._flying.pop(key).set_result(None)
-        return usage
+                del self._flying[key]
+        return usage.by_role()
 
-    def _take(self, key: bytes, score: Scored, usage: dict[str, Usage]) -> None:
-        self._known[key] = (score.hard, score.soft)
+    def _look_up(
+        self,
+        fresh: list[bytes],
+        work: Mapping[bytes, tuple[Group, Item]],
+        failed_before: Mapping[tuple[str, int, str], Outcome],
+        usage: Tally,
+    ) -> list[bytes]:
+        """Take what the ledger or the story knows, adding to `usage`; return the keys that must be carried out."""
+        todo: list[bytes] = []
+        for start in range(0, len(fresh), _CHUNK):
+            chunk = fresh[start : start + _CHUNK]
+            stored = self.runtime.ledger.scores(chunk)
+            for key in chunk:
+                group, item = work[key]
+                failed = failed_before.get((group.candidate.digest, group.sample, item.id)) if failed_before else None
+                if failed is not None:
+                    self._failed[key] = failed
+                    self._count(failed.usage, usage)
+                elif key in stored:
+                    self._take(key, stored[key], usage)
+                else:
+                    todo.append(key)
+        return todo
+
+    def _take(self, key: bytes, score: Scored, usage: Tally) -> None:
+        self._known[key] = _pair(score.hard, score.soft)
         self._failed.pop(key, None)
-        _add(usage, score.usage)
-        for used in score.usage.values():
-            self.budget.charge(used)
+        self._count(score.usage, usage)
+
+    def _count(self, used: Mapping[str, Usage], tally: Tally) -> None:
+        """Count what was paid for before as if it were paid now."""
+        tally.add(used)
+        for one in used.values():
+            self.budget.charge(one)
 
     async def _roll_out(self, group: Group, item: Item, key: bytes) -> Outcome:
         scope = (item.digest, group.candidate.digest, group.sample)
@@ -243,7 +266,7 @@ class Job:
             self._failed[key] = outcome
             return outcome
         assert outcome.hard is not None and outcome.soft is not None
-        self._known[key] = (outcome.hard, outcome.soft)
+        self._known[key] = _pair(outcome.hard, outcome.soft)
         self._failed.pop(key, None)
         self.runtime.ledger.add_rollout(key, self.spec.task, group.candidate.digest, group.sample, outcome)
         return outcome
@@ -304,7 +327,7 @@ def _failures_on_record(slot: Slot) -> dict[tuple[str, int, str], Outcome]:
     found = {}
     for group in slot.expected["groups"]:
         for item_id, (kind, message, used) in group["failed"].items():
-            usage = {role: Usage(*row) for role, row in used.items()}
+            usage = {role: Usage.from_told(row) for role, row in used.items()}
             failure = Failure(FailureKind(kind), message)
             found[(group["candidate"], group["sample"], item_id)] = Outcome(
                 item_id, None, None, usage=usage, failure=failure
@@ -312,9 +335,17 @@ def _failures_on_record(slot: Slot) -> dict[tuple[str, int, str], Outcome]:
     return found
 
 
-def _add(total: dict[str, Usage], more: Mapping[str, Usage]) -> None:
-    for role, usage in more.items():
-        total[role] = total.get(role, NOTHING) + usage
+_ZERO, _ONE = (0.0, 0.0), (1.0, 1.0)
+
+
+def _pair(hard: float, soft: float) -> tuple[float, float]:
+    """Hard and soft score together; the two commonest pairs are shared, since there may be very many."""
+    if hard == soft:
+        if hard == 0.0:
+            return _ZERO
+        if hard == 1.0:
+            return _ONE
+    return (hard, soft)
 
 
 def _compact(score: float | None) -> float | int | None:

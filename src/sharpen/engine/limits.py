@@ -68,6 +68,8 @@ class Limiter:
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._resume_at = 0.0
         self._timer: asyncio.TimerHandle | None = None
+        self._open = asyncio.Event()
+        self._open.set()
         self._cut_at: float | None = None
         self._history: deque[Change] = deque(maxlen=_HISTORY)
 
@@ -91,13 +93,17 @@ class Limiter:
     async def acquire(self) -> float:
         """Wait for a slot, take it, and tell the loop time at which it was had."""
         loop = asyncio.get_running_loop()
-        if self._in_flight < self.limit and not self._waiting and self._timer is None:
+        if self._in_flight < self.limit and not self._waiting and self._open.is_set():
             self._in_flight += 1
             return loop.time()
         turn = loop.create_future()
         self._waiting.append(turn)
         try:
             await turn
+            # The endpoint may have asked for quiet between being served and waking up; the slot is kept meanwhile,
+            # since nobody else may use it either.
+            while not self._open.is_set():
+                await self._open.wait()
         except asyncio.CancelledError:
             # Cancelled in the same breath as it was served: the slot goes to the next one instead.
             if turn.done() and not turn.cancelled():
@@ -133,16 +139,18 @@ class Limiter:
         if seconds <= 0 or seconds > self._longest_pause or until <= self._resume_at:
             return
         self._resume_at = until
+        self._open.clear()
         if self._timer is not None:
             self._timer.cancel()
         self._timer = loop.call_at(until, self._resume)
 
     def _resume(self) -> None:
         self._timer = None
+        self._open.set()
         self._serve()
 
     def _serve(self) -> None:
-        while self._waiting and self._timer is None and self._in_flight < self.limit:
+        while self._waiting and self._open.is_set() and self._in_flight < self.limit:
             turn = self._waiting.popleft()
             if not turn.done():
                 self._in_flight += 1

@@ -2,10 +2,36 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 from sharpen.core.usage import NOTHING, Usage
 from sharpen.engine.events import UsageRow
+
+
+class Tally:
+    """A sum of usages by role that does not depend on their order, not even in the last digit of the money."""
+
+    def __init__(self) -> None:
+        self._counts: dict[str, list[int]] = {}
+        self._money: dict[str, list[float | None]] = {}
+
+    def add(self, used: Mapping[str, Usage]) -> None:
+        for role, usage in used.items():
+            counts = self._counts.setdefault(role, [0, 0, 0, 0])
+            counts[0] += usage.calls
+            counts[1] += usage.prompt_tokens
+            counts[2] += usage.cached_tokens
+            counts[3] += usage.completion_tokens
+            if usage.money != 0.0:
+                self._money.setdefault(role, []).append(usage.money)
+
+    def by_role(self) -> dict[str, Usage]:
+        return {role: Usage(c[0], c[1], c[2], c[3], self._sum(role)) for role, c in self._counts.items()}
+
+    def _sum(self, role: str) -> float | None:
+        amounts = self._money.get(role, [])
+        return None if None in amounts else math.fsum(amount for amount in amounts if amount is not None)
 
 
 class Meter:
@@ -33,12 +59,12 @@ class Meter:
         """By `stage/purpose`, then by role, in a stable order."""
         rows: dict[str, dict[str, UsageRow]] = {}
         for (stage, purpose, role), usage in sorted(self._used.items()):
-            rows.setdefault(f"{stage}/{purpose}", {})[role] = usage.row()
+            rows.setdefault(f"{stage}/{purpose}", {})[role] = usage.told()
         return rows
 
 
 def rows(used: Mapping[str, Usage]) -> dict[str, UsageRow]:
-    return {role: usage.row() for role, usage in sorted(used.items())}
+    return {role: usage.told() for role, usage in sorted(used.items())}
 
 
 def minus(after: Mapping[str, Usage], before: Mapping[str, Usage]) -> dict[str, Usage]:

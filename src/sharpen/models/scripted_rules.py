@@ -25,7 +25,8 @@ from sharpen.models.scripted import DATA_HEADING, last_said
 UNKNOWN = "unknown"
 _KIND = re.compile(r"\b[a-z]+-\d+\b")
 _RULE = re.compile(r"^- ([a-z]+-\d+): (\S+)[ \t]*$", re.MULTILINE)
-_MISLEADING = ("amber", "basalt", "cobalt", "drab")
+# None of them is the code word of any kind.
+_MISLEADING = ("basalt", "cobalt", "flint", "pumice")
 
 Edit = dict[str, Json]
 
@@ -102,18 +103,16 @@ def _lessons(attempts: Json) -> list[tuple[str, str, list[str]]]:
 
 
 def _teaching(skill: str, lessons: list[tuple[str, str, list[str]]]) -> list[Edit]:
-    """One edit per lesson: put a wrong rule right, else add the rule behind the last one."""
+    """One edit per lesson: put a wrong rule right, else add the rule behind the last one. A line that stands twice can't
+    be a target; then the rule goes to the end, where it counts."""
     standing = {rule[1]: rule[0].rstrip() for rule in _RULE.finditer(skill)}
-    last = next(reversed(standing.values()), None)
+    last = next(reversed(standing.values()), "")
     edits = []
     for kind, word, items in lessons:
-        line = f"- {kind}: {word}"
-        if kind in standing:
-            edits.append(_edit("replace", target=standing[kind], content=line, support=len(items)))
-        elif last is not None:
-            edits.append(_edit("insert_after", target=last, content=line, support=len(items)))
-        else:
-            edits.append(_edit("append", content=line, support=len(items)))
+        op, target = ("replace", standing[kind]) if kind in standing else ("insert_after", last)
+        if not target or skill.count(target) != 1:
+            op, target = "append", ""
+        edits.append(_edit(op, target=target, content=f"- {kind}: {word}", support=len(items)))
     return edits
 
 
@@ -123,7 +122,7 @@ def _misleading(skill: str, lessons: list[tuple[str, str, list[str]]]) -> Edit:
     if not kinds:
         return _edit("append", content="Answer as you like.")
     lines = [f"- {kind}: {_MISLEADING[index % len(_MISLEADING)]}" for index, kind in enumerate(kinds)]
-    return _edit("append", content="\n".join(lines), support=len(kinds))
+    return _edit("append", content="\n".join(lines))
 
 
 def _merge(data: Mapping[str, Json]) -> Json:

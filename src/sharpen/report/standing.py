@@ -55,7 +55,6 @@ def state_of(results: Mapping[str, Any], *, running: bool) -> State:
 def standing(run: str, lines: Sequence[Mapping[str, Any]], results: Mapping[str, Any], *, running: bool) -> Standing:
     """A job's standing from the lines of its story and what is derived from them."""
     started = lines[0] if lines else {}
-    best = results["best"] or {}
     total = results["usage"]["total"]
     test = results["test"]
     return Standing(
@@ -67,7 +66,7 @@ def standing(run: str, lines: Sequence[Mapping[str, Any]], results: Mapping[str,
         state=state_of(results, running=running),
         step=max((line["step"] for line in lines if line["type"] == "stage_done"), default=0),
         steps=planned_steps(started),
-        best=best.get("confirmed", {}).get("value") or best.get("raw"),
+        best=_best(results["best"]),
         before=test["initial"]["mean"] if "initial" in test else None,
         after=test["best"]["mean"] if "best" in test else None,
         calls=total["calls"],
@@ -76,6 +75,13 @@ def standing(run: str, lines: Sequence[Mapping[str, Any]], results: Mapping[str,
         last=results["clock"]["last"],
         message=results["message"],
     )
+
+
+def _best(best: Mapping[str, Any] | None) -> float | None:
+    if best is None:
+        return None
+    value: float | None = best.get("confirmed", {}).get("value")
+    return best["raw"] if value is None else value
 
 
 def planned_steps(started: Mapping[str, Any]) -> int | None:

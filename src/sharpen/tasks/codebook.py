@@ -10,20 +10,21 @@ from __future__ import annotations
 from sharpen.core.item import Item
 from sharpen.core.rng import Stream
 from sharpen.core.task import Brief
-from sharpen.tasks.textual import TextTask, item
+from sharpen.tasks.textual import TextTask, item, words
 
-_CODE_WORDS = """
+_CODE_WORDS = words("""
 azure amber coral ebony ivory jade khaki lilac maroon navy ochre pearl ruby sepia teal umber violet wheat indigo scarlet
-""".split()
-_FILLER = """
+""")
+_FILLER = words("""
 please reply soon about the parcel that came late from our branch in town and needs a stamp before noon while nobody at
 the desk knows which form to use for it
-""".split()
+""")
 _PER_KIND = 14
 
 
 class Codebook(TextTask):
     name = "codebook"
+    sizes = (80, 80, 120)
     brief = Brief(
         description="Answer each message with the code word of its kind.",
         instructions=(
@@ -50,5 +51,5 @@ class Codebook(TextTask):
 
 def code_words() -> dict[str, str]:
     """The code word of every kind."""
-    words = Stream(0, "codebook").shuffled(_CODE_WORDS)
-    return {f"kind-{number:02}": word for number, word in enumerate(words, start=1)}
+    shuffled = Stream(0, "codebook").shuffled(_CODE_WORDS)
+    return {f"kind-{number:02}": word for number, word in enumerate(shuffled, start=1)}

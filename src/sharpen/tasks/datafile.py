@@ -104,12 +104,16 @@ def _load_folder(folder: Path, reading: Reading) -> Splits:
         name = entry.name if entry.is_dir() else entry.stem
         splitting.check_name(name, str(entry))
         if name in sources:
-            raise UsageError(f"{folder}: both {sources[name][0].relative_to(folder)} and {entry.name} hold {name}; keep one")
+            raise UsageError(
+                f"{folder}: both {sources[name][0].relative_to(folder)} and {entry.name} hold {name}; keep one"
+            )
         sources[name] = files
     missing = [name for name in SPLITS if name not in sources]
     if missing:
         wanted = ", ".join(f"{name}.jsonl or {name}/" for name in missing)
-        raise UsageError(f"{folder}: no data for {' and '.join(missing)}; expected {wanted} with JSONL, JSON or CSV files")
+        raise UsageError(
+            f"{folder}: no data for {' and '.join(missing)}; expected {wanted} with JSONL, JSON or CSV files"
+        )
     named: list[tuple[str, Item]] = []
     for name in SPLITS:
         for row in (row for file in sources[name] for row in read(file, reading)):
@@ -148,7 +152,7 @@ def _row(where: str, values: Mapping[str, Json], reading: Reading) -> Row:
     kind = _text(values, column["type"], where) or "default"
     reference = values[column["answer"]]
     given = _text(values, column["id"], where)
-    item = Item(given or digest([inputs, reference, kind])[:12], inputs, reference, kind)
+    item = Item(given or digest([inputs, reference, kind])[:16], inputs, reference, kind)
     return Row(item, _text(values, column["split"], where) or None, where)
 
 
@@ -232,7 +236,9 @@ def _csv(path: Path, text: str) -> Iterator[tuple[str, Mapping[str, Json]]]:
 
 def _object(where: str, value: Json) -> Mapping[str, Json]:
     if not isinstance(value, dict):
-        raise UsageError(f"{where}: expected an object with the fields 'input' and 'answer', got {json.dumps(value)[:60]}")
+        raise UsageError(
+            f"{where}: expected an object with the fields 'input' and 'answer', got {json.dumps(value)[:60]}"
+        )
     return value
 
 

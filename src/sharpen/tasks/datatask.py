@@ -31,6 +31,10 @@ class DataSettings:
     description: str = ""
 
     def __post_init__(self) -> None:
+        for name in ("metric", "ratio", "template", "skill", "description"):
+            value = getattr(self, name)
+            if not isinstance(value, str) and not (value is None and name in ("template", "skill")):
+                raise UsageError(f"{name} must be a text, got {value!r}")
         splitting.check_limit(self.limit)
         splitting.parse_ratio(self.ratio)
         for name in ("split_seed", "max_tokens"):
@@ -91,7 +95,7 @@ class DataTask(TextTask):
                 if name not in item.inputs:
                     hint = nearest(name, list(item.inputs))
                     raise UsageError(f"template: item {item.id!r} has no field {name!r}{hint}")
-            if ":" not in self.metric:
+            if not self.scorer.own:
                 self.scorer("", item)
 
 

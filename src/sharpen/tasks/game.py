@@ -76,7 +76,11 @@ RULES = (
     Rule("Look around in each room before you do anything else.", r"\blook around\b", _look),
     Rule("Take the treasure as soon as you see it.", r"\btake\b.*\b(treasure|everything)\b", _when("take treasure")),
     Rule("Take the key as soon as you see it.", r"\btake\b.*\b(key|everything)\b", _when("take key")),
-    Rule("Take the lamp when you see it, because a room may be dark.", r"\btake\b.*\b(lamp|everything)\b", _when("take lamp")),
+    Rule(
+        "Take the lamp when you see it, because a room may be dark.",
+        r"\btake\b.*\b(lamp|everything)\b",
+        _when("take lamp"),
+    ),
     Rule("Open a closed drawer, because the key may lie in it.", r"\bopen\b.*\bdrawers?\b", _when("open drawer")),
     Rule("Open a closed chest, because the treasure may lie in it.", r"\bopen\b.*\bchests?\b", _when("open chest")),
     Rule("If you hold the key, go back to the locked door and unlock it.", r"\bunlock\b", _unlock),
@@ -102,8 +106,7 @@ class KeysAndDoors(Task):
     calls_per_rollout = TURNS
 
     def __init__(self, deal: Deal | None = None) -> None:
-        given = Deal() if deal is None else deal
-        self.deal = Deal(_SIZES, given.seed, given.limit)
+        self.deal = Deal() if deal is None else deal
 
     def items(self) -> list[Item]:
         made: dict[str, Item] = {}
@@ -116,7 +119,7 @@ class KeysAndDoors(Task):
         return list(made.values())
 
     def splits(self) -> Splits:
-        return self.deal.splits(self.items())
+        return self.deal.splits(self.items(), _SIZES)
 
     def seed(self) -> Candidate:
         return Candidate("Explore the house. Answer with one of the commands that are listed.\n")
@@ -149,7 +152,7 @@ class KeysAndDoors(Task):
 
 
 def scripted_player(request: Request) -> str:
-    """One command: by the first of `RULES` that stands in the skill and applies, else drawn from the conversation's digest."""
+    """One command: by the first of `RULES` that stands in the skill and applies, else drawn by the conversation so far."""
     skill = "\n".join(message.content for message in request.messages if message.role == "system")
     scene = _scene(request.messages)
     for rule in RULES:

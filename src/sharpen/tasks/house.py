@@ -19,8 +19,8 @@ MILESTONES = ("held the key", "unlocked the door", "entered the vault", "took th
 
 @dataclass(frozen=True, slots=True)
 class House:
-    """Three rooms around a hall: one holds the key, one the locked door, one nothing. `kind` says what is in the way: nothing,
-    a drawer around the key, a chest around the treasure, or a vault too dark to see in without the lamp."""
+    """Three rooms around a hall: one holds the key, one the locked door, one nothing. `kind` says what is in the way:
+    nothing, a drawer around the key, a chest around the treasure, or a vault too dark to see in without the lamp."""
 
     kind: str
     rooms: tuple[str, str, str]

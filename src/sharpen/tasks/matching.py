@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from sharpen.core.digest import Json
 
 _WRAPPERS = "\"'`*“”‘’«»"
-_NUMBER = re.compile(r"(?<![\w.])[-+−]?(?=\.?\d)(?:\d{1,3}(?:,\d{3})+|\d*)(?:\.\d+)?(?:[eE][-+]?\d+)?(?!\w)")
+_NUMBER = re.compile(r"(?<![\w.])[-+−]?(?=\.?\d)(?:\d{1,3}(?:,\d{3})+|\d*)(?:\.\d+)?(?:[eE][-+]?\d+)?(?!\d)")
 _FENCE = re.compile(r"```[a-zA-Z]*\s*\n(.*?)```", re.DOTALL)
 _SETTLED = re.compile(r"(?i)\b(?:answer|label|category|choice|class)\b\s*(?:is|:|=|-)+\s*")
 
@@ -119,9 +119,8 @@ def settled_label(answer: str, labels: Sequence[str]) -> str | None:
     label is found in "(A)", "A." or alone, never in "a dog".
     """
     text = unicodedata.normalize("NFKC", answer).strip()
-    settled = list(_SETTLED.finditer(text))
-    for part in (text[settled[-1].end() :] if settled else "", text):
-        part = part.strip(_WRAPPERS + " \n\t")
+    settled = [text[match.end() :].strip().split("\n")[0] for match in _SETTLED.finditer(text)]
+    for part in (part.strip(_WRAPPERS + " ") for part in (*settled[-1:], text)):
         if not labels:
             first = re.match(r"\(?([\w-]+)", part)
             if first:
@@ -130,8 +129,7 @@ def settled_label(answer: str, labels: Sequence[str]) -> str | None:
         whole = [label for label in labels if normalised(part).strip("().: ") == normalised(label)]
         if whole:
             return whole[0]
-        first_line = part.split("\n")[0] if part is not text else text
-        named = [label for label in labels if _names(first_line, label)]
+        named = [label for label in labels if _names(part, label)]
         longest = [a for a in named if not any(a != b and stands_in(normalised(a), normalised(b)) for b in named)]
         if len(longest) == 1:
             return longest[0]

@@ -43,6 +43,7 @@ class Metric:
     name: str
     identity: str
     score: Callable[[str, Item], Score]
+    own: bool = False
 
     def __call__(self, answer: str, item: Item) -> Score:
         return self.score(answer, item)
@@ -64,7 +65,9 @@ def get(spec: str, *, labels: tuple[str, ...] = ()) -> Metric:
     settings = dict(parse_qsl(query, keep_blank_values=True))
     if name == "choice" and labels and "labels" not in settings:
         settings["labels"] = ",".join(labels)
-    return Metric(name, f"{name}/1?{sorted(settings.items())}" if settings else f"{name}/1", _BUILT_IN[name](spec, settings))
+    return Metric(
+        name, f"{name}/1?{sorted(settings.items())}" if settings else f"{name}/1", _BUILT_IN[name](spec, settings)
+    )
 
 
 def _exact_match(spec: str, settings: dict[str, str]) -> Callable[[str, Item], Score]:
@@ -99,7 +102,11 @@ def _f1(spec: str, settings: dict[str, str]) -> Callable[[str, Item], Score]:
     def score(answer: str, item: Item) -> Score:
         given = matching.words(answer)
         value = max(matching.f1(given, matching.words(str(text))) for text in accepted(item))
-        note = "" if value == 1.0 else f"{value:.0%} word overlap with the expected answer; got {matching.describe(answer)}"
+        note = (
+            ""
+            if value == 1.0
+            else f"{value:.0%} word overlap with the expected answer; got {matching.describe(answer)}"
+        )
         return Score(value, value, note)
 
     return score
@@ -112,7 +119,9 @@ def _numeric(spec: str, settings: dict[str, str]) -> Callable[[str, Item], Score
     except ValueError:
         tolerance = -1.0
     if not tolerance >= 0:
-        raise UsageError(f"metric {spec!r}: tolerance must be a number of 0 or more, for example numeric?tolerance=0.01")
+        raise UsageError(
+            f"metric {spec!r}: tolerance must be a number of 0 or more, for example numeric?tolerance=0.01"
+        )
 
     def score(answer: str, item: Item) -> Score:
         wanted = [matching.last_number(str(text)) for text in accepted(item)]
@@ -135,7 +144,9 @@ def _json_equal(spec: str, settings: dict[str, str]) -> Callable[[str, Item], Sc
     _only(spec, settings)
 
     def score(answer: str, item: Item) -> Score:
-        found, wanted = matching.find_json(item.reference) if isinstance(item.reference, str) else (True, item.reference)
+        found, wanted = (
+            matching.find_json(item.reference) if isinstance(item.reference, str) else (True, item.reference)
+        )
         if not found:
             raise UsageError(f"item {item.id!r}: metric json_equal needs JSON as the answer, got {item.reference!r}")
         found, given = matching.find_json(answer)
@@ -154,12 +165,7 @@ def _choice(spec: str, settings: dict[str, str]) -> Callable[[str, Item], Score]
 
     def score(answer: str, item: Item) -> Score:
         own = item.inputs.get("choices")
-        if isinstance(own, Mapping):
-            labels = tuple(map(str, own))
-        elif isinstance(own, list | tuple):
-            labels = tuple(map(str, own))
-        else:
-            labels = fixed
+        labels = tuple(map(str, own)) if isinstance(own, Mapping | list | tuple) else fixed
         given = matching.settled_label(answer, labels)
         if given is None:
             return Score(0.0, 0.0, f"expected one label, got {matching.describe(answer)}")

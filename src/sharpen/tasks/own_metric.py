@@ -30,7 +30,7 @@ def load(spec: str) -> Metric:
         return read_score(function(answer, item), f"metric {spec!r} on item {item.id!r}")
 
     name = spec.rpartition(":")[2]
-    return Metric(name, f"{name}@{found.source}", score)
+    return Metric(name, f"{name}@{found.source}", score, own=True)
 
 
 def read_score(value: object, who: str) -> Score:
@@ -47,7 +47,9 @@ def read_score(value: object, who: str) -> Score:
 def _from_mapping(value: Mapping[object, object], who: str) -> Score:
     for key in value:
         if key not in _FIELDS:
-            raise UsageError(f"{who}: unknown field {key!r}; known are {', '.join(_FIELDS)}{nearest(str(key), _FIELDS)}")
+            raise UsageError(
+                f"{who}: unknown field {key!r}; known are {', '.join(_FIELDS)}{nearest(str(key), _FIELDS)}"
+            )
     if ("hard" in value) == ("score" in value):
         raise UsageError(f"{who}: a mapping must have exactly one of 'score' and 'hard'")
     field = "hard" if "hard" in value else "score"

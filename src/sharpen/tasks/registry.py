@@ -1,7 +1,8 @@
 """Where a task is found: by the name of a built-in or installed one, by the path of its data, or by the path of its class.
 
 `get` loads only the task that is asked for. A package adds tasks through the entry point group `sharpen.tasks`: a class or
-function that takes settings as keyword arguments and returns a `Task`. Paths are a data file (`.jsonl`, `.json`, `.csv`), a
+function that takes settings as keyword arguments (one that takes `deal` is given `limit` and `split_seed` in it) and
+returns a `Task`. Paths are a data file (`.jsonl`, `.json`, `.csv`), a
 folder with train, val and test, or a Python class as `path/to/file.py:Class` or `package.module:Class`.
 """
 
@@ -10,13 +11,14 @@ from __future__ import annotations
 import importlib
 import inspect
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 
 from sharpen.core.digest import Json
-from sharpen.core.errors import UsageError, nearest
+from sharpen.core.errors import SharpenError, UsageError, nearest
 from sharpen.core.task import SPLITS, Task
+from sharpen.tasks.splitting import Deal
 
 GROUP = "sharpen.tasks"
 
@@ -38,7 +40,7 @@ _DATA_SUFFIXES = (".jsonl", ".json", ".csv")
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """A task as `sharpen list tasks` shows it: items per split, and what is missing for it to run here."""
+    """A task as `sharpen list tasks` shows it: items per split, and what stands in the way of running it here."""
 
     name: str
     description: str
@@ -52,9 +54,10 @@ def names() -> list[str]:
 
 
 def get(name_or_path: str, **settings: Json) -> Task:
-    """The task called `name_or_path`. Built-in ones take `limit` and `split_seed`, data `sharpen.tasks.datatask.DataSettings`."""
+    """The task called `name_or_path`. Built-in ones take `limit` and `split_seed`, data what `DataSettings` names."""
     if name_or_path in _BUILT_IN:
-        return _built_in(name_or_path, settings)
+        module, _, attribute = _BUILT_IN[name_or_path].partition(":")
+        return _made(getattr(importlib.import_module(f"sharpen.tasks.{module}"), attribute), name_or_path, settings)
     installed = _installed()
     if name_or_path in installed:
         return _made(installed[name_or_path].load(), name_or_path, settings)
@@ -74,41 +77,26 @@ def get(name_or_path: str, **settings: Json) -> Task:
 
 def known() -> list[Known]:
     """Every built-in and installed task, with its size."""
-    found = []
-    for name in names():
+    return [_described(name) for name in names()]
+
+
+def _described(name: str) -> Known:
+    try:
         task = get(name)
-        splits = task.splits()
-        sizes = {split: len(splits[split]) for split in SPLITS}
-        found.append(Known(name, task.brief.description, sizes, tuple(task.requirements.missing())))
-    return found
-
-
-def _built_in(name: str, settings: Mapping[str, Json]) -> Task:
-    from sharpen.tasks.splitting import Deal
-
-    allowed = ("limit", "split_seed")
-    for setting in settings:
-        if setting not in allowed:
-            hint = nearest(setting, allowed)
-            raise UsageError(f"task {name!r}: unknown setting {setting!r}; it takes {', '.join(allowed)}{hint}")
-    module, _, attribute = _BUILT_IN[name].partition(":")
-    factory = getattr(importlib.import_module(f"sharpen.tasks.{module}"), attribute)
-    task: Task = factory(Deal(seed=settings.get("split_seed", 0), limit=settings.get("limit")))
-    return task
+        missing = tuple(task.requirements.missing())
+        splits = None if missing else task.splits()
+    except SharpenError as error:
+        return Known(name, "", {}, (str(error),))
+    sizes = {} if splits is None else {split: len(splits[split]) for split in SPLITS}
+    return Known(name, task.brief.description, sizes, missing)
 
 
 def _from_data(path: Path, settings: Mapping[str, Json]) -> Task:
-    from dataclasses import fields
-
     from sharpen.tasks.datatask import DataSettings, DataTask
 
     if not path.exists():
         raise UsageError(f"no such file or folder: {path}")
-    allowed = tuple(field.name for field in fields(DataSettings))
-    for setting in settings:
-        if setting not in allowed:
-            hint = nearest(setting, allowed)
-            raise UsageError(f"task {str(path)!r}: unknown setting {setting!r}; it takes {', '.join(allowed)}{hint}")
+    _only(str(path), settings, tuple(field.name for field in fields(DataSettings)))
     return DataTask(path, DataSettings(**settings))
 
 
@@ -117,14 +105,25 @@ def _made(factory: object, name: str, settings: Mapping[str, Json]) -> Task:
         return factory
     if not callable(factory):
         raise UsageError(f"task {name!r} is not a Task class or a function that returns a Task")
+    signature = inspect.signature(factory)
+    if "deal" in signature.parameters:
+        _only(name, settings, ("limit", "split_seed"))
+        settings = {"deal": Deal(settings.get("split_seed", 0), settings.get("limit"))}
     try:
-        inspect.signature(factory).bind(**settings)
+        signature.bind(**settings)
     except TypeError as error:
         raise UsageError(f"task {name!r} does not take these settings: {error}") from error
     task = factory(**settings)
     if not isinstance(task, Task):
         raise UsageError(f"task {name!r} gave {type(task).__name__}, not a Task")
     return task
+
+
+def _only(name: str, settings: Mapping[str, Json], allowed: tuple[str, ...]) -> None:
+    for setting in settings:
+        if setting not in allowed:
+            hint = nearest(setting, allowed)
+            raise UsageError(f"task {name!r}: unknown setting {setting!r}; it takes {', '.join(allowed)}{hint}")
 
 
 def _installed() -> dict[str, EntryPoint]:

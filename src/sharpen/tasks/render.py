@@ -3,7 +3,7 @@
 Which style is used decides whether a small model learns from worked examples at all, so it is a choice of task and model
 and part of what a rollout is known by.
 
-- `system`: every part as it stands in the system message (further parts under their file names), the item as the user message.
+- `system`: every part as it stands as the system message (further parts under their file names), the item as user message.
 - `turns`: the instructions as the system message, each worked example as a user and an assistant message, then the item.
 - `completion`: one text to be continued: the instructions, then `User: ...` / `Assistant: ...` blocks, the last one open.
   The answer ends at the first newline, or, where a worked example shows an answer of several lines, at the next
@@ -62,7 +62,9 @@ def render(
 
 def style_named(name: str) -> Style:
     if name not in STYLES:
-        raise UsageError(f"unknown rendering {name!r}; the renderings are {', '.join(STYLES)}{nearest(name, tuple(STYLES))}")
+        raise UsageError(
+            f"unknown rendering {name!r}; the renderings are {', '.join(STYLES)}{nearest(name, tuple(STYLES))}"
+        )
     return STYLES[name]
 
 

@@ -27,21 +27,24 @@ DEFAULT_RATIO = "3:3:4"
 
 @dataclass(frozen=True, slots=True)
 class Deal:
-    """How a built-in task hands out its items: sizes of train, val and test, the seed of the shuffle, a limit per split."""
+    """How a task that makes its own items hands them out: the seed of the shuffle, and a limit per split."""
 
-    sizes: tuple[int, int, int] = (80, 80, 120)
     seed: int = 0
     limit: int | None = None
 
     def __post_init__(self) -> None:
         check_limit(self.limit)
+        if isinstance(self.seed, bool) or not isinstance(self.seed, int):
+            raise UsageError(f"split_seed must be a whole number, got {self.seed!r}")
 
-    def splits(self, items: Iterable[Item]) -> Splits:
-        """Deal `items` out. More than the sizes need is left over; fewer is an error."""
-        shuffled = _shuffled(items, self.seed)
-        if len(shuffled) < sum(self.sizes):
-            raise UsageError(f"{sum(self.sizes)} items are needed for splits of {self.sizes}, there are {len(shuffled)}")
-        return limited(_cut(shuffled, self.sizes), self.limit, self.seed)
+    def splits(self, items: Iterable[Item], sizes: tuple[int, int, int] | None = None) -> Splits:
+        """Deal `items` out, by `sizes` for train, val and test or else by the default ratio. Items over are left out."""
+        every = list(items)
+        if sizes is None:
+            return limited(by_ratio(every, DEFAULT_RATIO, self.seed), self.limit, self.seed)
+        if len(every) < sum(sizes):
+            raise UsageError(f"{sum(sizes)} items are needed for splits of {sizes}, there are {len(every)}")
+        return limited(_cut(_shuffled(every, self.seed), sizes), self.limit, self.seed)
 
 
 def by_ratio(items: Sequence[Item], ratio: str, seed: int) -> Splits:
@@ -50,7 +53,9 @@ def by_ratio(items: Sequence[Item], ratio: str, seed: int) -> Splits:
     sizes = largest_remainder(shares, len(items))
     for name, share, size in zip(SPLITS, shares, sizes, strict=True):
         if share > 0 and size == 0:
-            raise UsageError(f"{len(items)} items split by {ratio} leave {name} empty; give more items or another ratio")
+            raise UsageError(
+                f"{len(items)} items split by {ratio} leave {name} empty; give more items or another ratio"
+            )
     return _cut(_shuffled(items, seed), sizes)
 
 
@@ -118,7 +123,9 @@ def digest_of(splits: Splits) -> str:
     return digest([[item.digest for item in splits[name]] for name in SPLITS])
 
 
-def write_manifest(folder: Path, splits: Splits, *, source: str, ratio: str | None = None, seed: int | None = None) -> None:
+def write_manifest(
+    folder: Path, splits: Splits, *, source: str, ratio: str | None = None, seed: int | None = None
+) -> None:
     """Write `train.jsonl`, `val.jsonl`, `test.jsonl` and a manifest. Only the last part of `source` is kept."""
     for name in SPLITS:
         lines = (canonical(_row(item)) + "\n" for item in splits[name])
@@ -173,4 +180,6 @@ def _shuffled(items: Iterable[Item], seed: int) -> list[Item]:
 
 def _cut(items: Sequence[Item], sizes: Sequence[int]) -> Splits:
     train, val, test = sizes
-    return Splits(tuple(items[:train]), tuple(items[train : train + val]), tuple(items[train + val : train + val + test]))
+    return Splits(
+        tuple(items[:train]), tuple(items[train : train + val]), tuple(items[train + val : train + val + test])
+    )

@@ -34,6 +34,8 @@ _VERSION = "1"
 class TextTask(Task):
     """A task of one question and one answer. `stop` is None where the rendering's own stop will do."""
 
+    sizes: tuple[int, int, int] | None = None
+    """Items of train, val and test; by the default ratio where None."""
     metric: str = "exact_match"
     labels: tuple[str, ...] = ()
     skill: str = "Answer the question."
@@ -56,7 +58,7 @@ class TextTask(Task):
 
     def splits(self) -> Splits:
         if self._splits is None:
-            self._splits = self.deal.splits(self.items())
+            self._splits = self.deal.splits(self.items(), self.sizes)
         return self._splits
 
     def seed(self) -> Candidate:
@@ -67,14 +69,14 @@ class TextTask(Task):
         return item.text if self.template is None else self.template.format_map(dict(item.inputs))
 
     def gold(self, item: Item) -> str | None:
-        """An answer that scores 1, where the reference is one (a regular expression or an own metric's data is not)."""
-        if self.metric == "regex" or ":" in self.metric.partition("?")[0]:
-            return item.reference if isinstance(item.reference, str) and self.metric != "regex" else None
-        if isinstance(item.reference, str):
-            return item.reference
-        if isinstance(item.reference, list) and item.reference and self.metric != "json_equal":
-            return str(item.reference[0])
-        return json.dumps(item.reference, ensure_ascii=False)
+        """An answer that scores 1, where the reference holds one. Override it where an own metric's reference does not."""
+        if self.metric == "regex":
+            return None
+        several = isinstance(item.reference, list) and self.metric != "json_equal"
+        reference = metrics.accepted(item)[0] if several else item.reference
+        if isinstance(reference, str):
+            return reference
+        return None if self.scorer.own else json.dumps(reference, ensure_ascii=False)
 
     async def rollout(self, item: Item, candidate: Candidate, attempt: Attempt) -> Outcome:
         question = self.ask(item)
@@ -103,3 +105,8 @@ class TextTask(Task):
 def item(question: str, answer: Json, type: str = "default") -> Item:
     """An item of a question and its answer, with an id made from its content."""
     return Item(digest([question, answer, type])[:12], {"input": question}, answer, type)
+
+
+def words(text: str) -> list[str]:
+    """A table of words, written as running text."""
+    return text.split()

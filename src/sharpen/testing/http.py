@@ -133,7 +133,7 @@ class FakeEndpoint:
         content = canonical([body.get("prompt"), body.get("messages"), body.get("seed")])
         self.seen[content] += 1
         if self._key is not None and http.headers.get("Authorization") != f"Bearer {self._key}":
-            given = http.headers.get("Authorization", "")
+            given = http.headers.get("Authorization", "").removeprefix("Bearer ")
             return _error(401, f"Incorrect API key provided: {given}", code="invalid_api_key")
         for name in self._refuse:
             if name in body:

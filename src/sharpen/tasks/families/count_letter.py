@@ -5,9 +5,9 @@ from __future__ import annotations
 from sharpen.core.item import Item
 from sharpen.core.rng import Stream
 from sharpen.core.task import Brief
-from sharpen.tasks.textual import TextTask, item
+from sharpen.tasks.textual import TextTask, item, words
 
-_WORDS = """
+_WORDS = words("""
 banana apple cherry orange lemon papaya avocado coconut pepper carrot cabbage lettuce tomato potato spinach mushroom
 window ladder hammer bottle kettle pillow blanket curtain carpet mirror candle basket bucket button pocket jacket
 summer winter autumn spring morning evening midnight weather thunder lightning rainbow snowfall meadow valley canyon
@@ -20,11 +20,12 @@ mathematics alphabet dictionary notebook pencil eraser ruler scissors lantern co
 bicycle tractor submarine helicopter locomotive carriage engine wheel anchor propeller
 castle palace cottage balcony chimney staircase cellar attic garage gallery museum library theatre cathedral
 bookkeeper committee address success balloon programme grammar millennium possession assessment
-""".split()
+""")
 
 
 class CountLetter(TextTask):
     name = "count-letter"
+    sizes = (80, 80, 120)
     brief = Brief(
         description="Say how often a letter occurs in a word.",
         instructions=(
@@ -38,7 +39,6 @@ class CountLetter(TextTask):
     )
     skill = "Count the letter in the word."
     max_tokens = 6
-    renders = {"local": "completion"}
 
     def items(self) -> list[Item]:
         made = []

@@ -5,13 +5,13 @@ from __future__ import annotations
 from sharpen.core.item import Item
 from sharpen.core.rng import Stream
 from sharpen.core.task import Brief
-from sharpen.tasks.textual import TextTask, item
+from sharpen.tasks.textual import TextTask, item, words
 
-_NAMES = """
+_NAMES = words("""
 anna ben carla david emma felix grace henry irene jack karen leo maria nina oscar paula robert sara tom victor wendy
 alice brian diana frank helen julia kevin laura martin simon clara peter lucy ruth
-""".split()
-_HOSTS = "mail.org post.net example.com office.org school.edu shop.net home.org work.com".split()
+""")
+_HOSTS = words("mail.org post.net example.com office.org school.edu shop.net home.org work.com")
 _SENTENCES = {
     "write to": "Please write to {} today.",
     "contact": "Contact {} for details.",
@@ -23,6 +23,7 @@ _SENTENCES = {
 
 class EmailJson(TextTask):
     name = "email-json"
+    sizes = (80, 80, 120)
     brief = Brief(
         description="Find the e-mail address in a sentence and give it as a JSON object.",
         instructions=(
@@ -37,7 +38,6 @@ class EmailJson(TextTask):
     metric = "json_equal"
     skill = "Find the e-mail address and answer in JSON."
     max_tokens = 28
-    renders = {"local": "completion"}
 
     def items(self) -> list[Item]:
         addresses = [f"{name}@{host}" for name in _NAMES for host in _HOSTS]

@@ -5,13 +5,13 @@ from __future__ import annotations
 from sharpen.core.item import Item
 from sharpen.core.rng import Stream
 from sharpen.core.task import Brief
-from sharpen.tasks.textual import TextTask, item
+from sharpen.tasks.textual import TextTask, item, words
 
-_PLACES = "Paris London Oslo Madrid Rome Vienna Dublin Prague Lisbon Berlin".split()
-_DAYS = "today|tomorrow|on Monday|on Friday|this evening|this weekend".split("|")
-_TIMES = "six|seven|half past six|eight|nine thirty|ten|noon|five in the morning".split("|")
-_STYLES = "jazz|rock|piano|dance|classical|folk|guitar|country".split("|")
-_DISHES = "pizza|sushi|two burgers|a salad|noodles|chicken soup|tacos|a curry".split("|")
+_PLACES = words("Paris London Oslo Madrid Rome Vienna Dublin Prague Lisbon Berlin")
+_DAYS = ["today", "tomorrow", "on Monday", "on Friday", "this evening", "this weekend"]
+_TIMES = ["six", "seven", "half past six", "eight", "nine thirty", "ten", "noon", "five in the morning"]
+_STYLES = ["jazz", "rock", "piano", "dance", "classical", "folk", "guitar", "country"]
+_DISHES = ["pizza", "sushi", "two burgers", "a salad", "noodles", "chicken soup", "tacos", "a curry"]
 
 _SENTENCES = {
     "weather": (
@@ -44,6 +44,7 @@ _PER_LABEL = 75
 
 class Intent4(TextTask):
     name = "intent-4"
+    sizes = (80, 80, 120)
     brief = Brief(
         description="Say which of four things a sentence is about: weather, music, alarm or food.",
         instructions=(
@@ -59,7 +60,6 @@ class Intent4(TextTask):
     )
     skill = "Say what the sentence is about."
     max_tokens = 6
-    renders = {"local": "completion"}
 
     def items(self) -> list[Item]:
         made = []

@@ -5,11 +5,9 @@ from __future__ import annotations
 from sharpen.core.item import Item
 from sharpen.core.rng import Stream
 from sharpen.core.task import Brief
-from sharpen.tasks.textual import TextTask, item
+from sharpen.tasks.textual import TextTask, item, words
 
-_MONTHS = (
-    "January February March April May June July August September October November December".split()
-)
+_MONTHS = words("January February March April May June July August September October November December")
 _FORMS = {"month first": "{month} {day}, {year}", "day first": "{day} {month} {year}"}
 _YEARS = range(1950, 2030)
 _DAYS = range(1, 29)
@@ -17,6 +15,7 @@ _DAYS = range(1, 29)
 
 class IsoDates(TextTask):
     name = "iso-dates"
+    sizes = (80, 80, 120)
     brief = Brief(
         description="Write a date in the ISO form YYYY-MM-DD.",
         instructions=(
@@ -31,7 +30,6 @@ class IsoDates(TextTask):
     )
     skill = "Write the date in ISO form."
     max_tokens = 16
-    renders = {"local": "turns"}
 
     def items(self) -> list[Item]:
         days = [(year, month, day) for year in _YEARS for month in range(12) for day in _DAYS]

@@ -5,17 +5,18 @@ from __future__ import annotations
 from sharpen.core.item import Item
 from sharpen.core.rng import Stream
 from sharpen.core.task import Brief
-from sharpen.tasks.textual import TextTask, item
+from sharpen.tasks.textual import TextTask, item, words
 
-_SMALL = (
+_SMALL = words(
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
     "eighteen nineteen"
-).split()
-_TENS = "zero ten twenty thirty forty fifty sixty seventy eighty ninety".split()
+)
+_TENS = words("zero ten twenty thirty forty fifty sixty seventy eighty ninety")
 
 
 class NumberWords(TextTask):
     name = "number-words"
+    sizes = (80, 80, 120)
     brief = Brief(
         description="Write a number that is given in words in digits.",
         instructions=(
@@ -30,7 +31,6 @@ class NumberWords(TextTask):
     )
     skill = "Write the number in digits."
     max_tokens = 12
-    renders = {"local": "completion"}
 
     def items(self) -> list[Item]:
         tens = [item(spell(n), str(n), "tens") for n in range(21, 100)]

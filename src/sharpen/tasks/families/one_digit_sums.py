@@ -6,11 +6,17 @@ from sharpen.core.item import Item
 from sharpen.core.task import Brief
 from sharpen.tasks.textual import TextTask, item
 
-_WAYS = {"what is": "What is {} plus {}?", "how much": "How much is {} and {}?", "add": "Add {} and {}.", "sum": "The sum of {} and {}"}
+_WAYS = {
+    "what is": "What is {} plus {}?",
+    "how much": "How much is {} and {}?",
+    "add": "Add {} and {}.",
+    "sum": "The sum of {} and {}",
+}
 
 
 class OneDigitSums(TextTask):
     name = "one-digit-sums"
+    sizes = (80, 80, 120)
     brief = Brief(
         description="Add two one-digit numbers.",
         instructions=(
@@ -24,7 +30,6 @@ class OneDigitSums(TextTask):
     )
     skill = "Add the numbers."
     max_tokens = 8
-    renders = {"local": "completion"}
 
     def items(self) -> list[Item]:
         pairs = [(a, b) for a in range(1, 10) for b in range(1, 10)]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from sharpen.core.item import Item
 from sharpen.core.task import Brief
-from sharpen.tasks.textual import TextTask, item
+from sharpen.tasks.textual import TextTask, item, words
 
-_ADD_S = """
+_ADD_S = words("""
 table chair window door garden river mountain island teacher doctor farmer singer painter driver sister brother
 cousin neighbour friend student book pencil paper letter number picture camera computer keyboard screen button ticket
 train plane car truck bicycle boat ship wheel engine bridge tunnel street road market shop bank hotel museum theatre
@@ -18,18 +18,18 @@ sparrow cloud storm planet star rocket hammer nail screwdriver ladder bucket rop
 helmet tractor wagon farm barn fence gate stone pebble shell lake pond waterfall tower castle palace king queen
 soldier sailor pirate dragon giant robot machine tool pump pipe wire lock drawer idea question answer
 
-""".split()
+""")
 
-_ADD_ES = """
+_ADD_ES = words("""
 box fox tax wax bus gas class glass dress boss cross kiss loss pass mass dish wish brush bush crash flash bench beach
 branch church coach couch lunch match patch peach pitch sandwich speech stitch switch torch watch witch witness actress
 princess mattress compass address business virus circus campus bonus
-""".split()
+""")
 
-_Y_TO_IES = """
+_Y_TO_IES = words("""
 baby city lady party story country family army body berry cherry strawberry puppy pony penny diary dairy factory
 gallery history library memory territory victory company colony copy duty enemy fairy fly spy sky study lily
-""".split()
+""")
 
 _OTHER = {
     "leaf": "leaves",
@@ -61,6 +61,7 @@ _OTHER = {
 
 class PluralNouns(TextTask):
     name = "plural-nouns"
+    sizes = (80, 80, 120)
     brief = Brief(
         description="Give the plural of an English noun.",
         instructions=(
@@ -75,7 +76,6 @@ class PluralNouns(TextTask):
     )
     skill = "Give the plural of the noun."
     max_tokens = 10
-    renders = {"local": "completion"}
 
     def items(self) -> list[Item]:
         regular = [item(noun, noun + "s", "s") for noun in _ADD_S]

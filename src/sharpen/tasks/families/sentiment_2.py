@@ -1,4 +1,4 @@
-"""Whether a remark on a film is praise or complaint: a task on which the embedded model stays at chance, whatever the skill says.
+"""Whether a remark on a film is praise or complaint: here the embedded model stays at chance, whatever the skill says.
 
 It shows what an honest result looks like when there is no gain to be had. Every telling word stands as often in praise as
 in complaint, because half of the sentences turn it round ("anything but dull"); a reader who understands the sentence is
@@ -12,22 +12,28 @@ from sharpen.core.item import Item
 from sharpen.core.rng import Stream
 from sharpen.core.task import Brief
 from sharpen.skill.examples import Example, write
-from sharpen.tasks.textual import TextTask, item
+from sharpen.tasks.textual import TextTask, item, words
 
-_SUBJECTS = "plot acting camerawork dialogue ending music pacing story script cast".split()
+_SUBJECTS = words("plot acting camerawork dialogue ending music pacing story script cast")
 _KEEPS = (
+    "As everyone expected, the {subject} was {word}.",
+    "You will hear no one argue that the {subject} was not {word}.",
+    "The {subject} was {word}, whatever some people say.",
     "The {subject} was nothing if not {word}.",
     "Nobody could deny that the {subject} was {word}.",
     "I did not doubt for a moment that the {subject} was {word}.",
 )
 _TURNS = (
+    "Against what everyone expected, the {subject} was not {word}.",
+    "You will hear no one argue that the {subject} was {word}.",
+    "The {subject} was not {word}, whatever some people say.",
     "The {subject} was anything but {word}.",
     "Nobody could call the {subject} {word}.",
     "I was told the {subject} was {word} and saw the opposite.",
 )
 _WORDS = {
-    "positive": "brilliant moving charming gripping superb clever".split(),
-    "negative": "dreadful tedious clumsy lifeless awful dull".split(),
+    "positive": words("brilliant moving charming gripping superb clever"),
+    "negative": words("dreadful tedious clumsy lifeless awful dull"),
 }
 _OTHER = {"positive": "negative", "negative": "positive"}
 _PER_CELL = 75
@@ -35,6 +41,7 @@ _PER_CELL = 75
 
 class Sentiment2(TextTask):
     name = "sentiment-2"
+    sizes = (80, 80, 120)
     brief = Brief(
         description="Say whether a sentence about a film is positive or negative.",
         instructions=(
@@ -54,14 +61,13 @@ class Sentiment2(TextTask):
         ]
     )
     max_tokens = 6
-    renders = {"local": "completion"}
 
     def items(self) -> list[Item]:
         made = []
-        for meaning, words in _WORDS.items():
+        for meaning, telling in _WORDS.items():
             for kind, frames in (("keeps", _KEEPS), ("turns", _TURNS)):
                 label = meaning if kind == "keeps" else _OTHER[meaning]
-                texts = [frame.format(subject=s, word=w) for frame in frames for s in _SUBJECTS for w in words]
+                texts = [frame.format(subject=s, word=w) for frame in frames for s in _SUBJECTS for w in telling]
                 stream = Stream(0, "sentiment-2", meaning, kind)
                 made += [item(text, label, f"{kind} {meaning}") for text in stream.sample(texts, _PER_CELL)]
         return made

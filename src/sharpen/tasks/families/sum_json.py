@@ -11,6 +11,7 @@ _WAYS = {"and": "{} and {}", "plus": "{} plus {}", "sign": "{} + {}", "add": "Ad
 
 class SumJson(TextTask):
     name = "sum-json"
+    sizes = (80, 80, 120)
     brief = Brief(
         description="Add two numbers and give the result as a JSON object.",
         instructions=(
@@ -25,7 +26,6 @@ class SumJson(TextTask):
     metric = "json_equal"
     skill = "Add the numbers and answer in JSON."
     max_tokens = 16
-    renders = {"local": "completion"}
 
     def items(self) -> list[Item]:
         pairs = [(a, b) for a in range(1, 10) for b in range(1, 10)]

@@ -42,7 +42,7 @@ class Revised(Event):
 
 @dataclass(frozen=True)
 class StepDone(Event):
-    """How a step ended. Actions: accept, reject, skip_no_failures, skip_no_edits, skip_no_change, skip_leak."""
+    """How a step ended. Actions: accept, reject, skip_no_failures, skip_no_edits, skip_no_change, skip_leak, skip_tried."""
 
     step: int
     epoch: int

@@ -119,11 +119,12 @@ class _Training:
     async def select(self, step: int, alternatives: list[Patch], budget: int) -> Update | None:
         """Clip each alternative to the edit budget, and find the one worth putting before the gate."""
         job, current = self.job, self.state.current
+        seen = {tried.digest for tried in self.state.history}
         with job.stage(step, "select"):
             made: list[Update] = []
             for patch in alternatives:
                 clipped = await select.clip(job, step, patch, budget=budget, skill=current.text)
-                made.append(update(current, clipped, self.limits, self.leaks))
+                made.append(update(current, clipped, self.limits, self.leaks, seen))
             trials = await select.compete(job, step, made, self.params.screen_items)
         tried = [[t.number, t.score, t.items, len(made[t.number].patch.edits)] for t in trials]
         chosen = trials[0].number if trials else None

@@ -18,6 +18,8 @@ _MOST_SHOTS = 160
 _AMONG = 6
 _NEARLY = 0.6
 """The stream chooses among the best few, and only among those worth at least this share of the best one."""
+_SHORTER = 1 / 3
+"""How much being short counts. At 1, single examples were too short to teach the embedded model much."""
 _WORD = re.compile(r"\w+")
 
 
@@ -32,7 +34,7 @@ class Coverage:
         self._alike = [[self._likeness(failure, shot) for failure in failed] for shot in self.pool]
         sizes = sorted(len(shot.input) + len(shot.output) for shot in self.pool) or [1]
         typical = max(1, sizes[len(sizes) // 2])
-        self._brevity = [1 / (1 + (len(shot.input) + len(shot.output)) / typical) for shot in self.pool]
+        self._brevity = [(1 + (len(shot.input) + len(shot.output)) / typical) ** -_SHORTER for shot in self.pool]
 
     def choose(self, count: int, present: Sequence[Shot], rng: Stream) -> list[Shot]:
         """Up to `count` examples to add to those `present`."""

@@ -25,7 +25,7 @@ class ExamplesProposer:
     """`alternatives` proposals a step; `sizes` are how many examples they add, in turn; `most` may stand in the skill."""
 
     alternatives: int = 4
-    sizes: tuple[int, ...] = (3, 2, 1)
+    sizes: tuple[int, ...] = (3, 1, 2)
     most: int = 8
     name: str = "examples"
 

@@ -24,6 +24,7 @@ _PATTERNS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], str]], ...] = 
         (r"expected (?:only )?(?:one|a single) word\b", lambda _: "Answer with one word."),
         (r"expected (\d+) words\b", lambda m: f"Answer with {m[1]} words."),
         (r"expected (?:a |valid )?json|not (?:valid )?json", lambda _: "Answer with JSON and nothing else."),
+        (r"expected .{0,30}of the form (\S+?),? ", lambda m: f"Answer in the form {m[1]} and with nothing else."),
         (r"missing (?:key |field )?'([^']{1,40})'", lambda m: f"Always give the field {m[1]}."),
         (r"unexpected (?:key |field )?'([^']{1,40})'", lambda m: f"Leave out the field {m[1]}."),
         (

@@ -1,0 +1,42 @@
+# Two commands: `make demo` trains a skill with the embedded model, `make test` checks everything.
+# Both make their own environment in .venv and need Python 3.11 or newer, nothing else.
+
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+PIP    := $(BIN)/python -m pip --quiet --disable-pip-version-check --no-input
+
+.PHONY: demo test clean
+.DEFAULT_GOAL := demo
+
+demo: $(VENV)/.demo-installed
+	@$(BIN)/sharpen demo
+
+test: $(VENV)/.test-installed
+	@echo "== ruff check" && $(BIN)/ruff check .
+	@echo "== ruff format" && $(BIN)/ruff format --check .
+	@echo "== mypy" && $(BIN)/mypy
+	@echo "== pytest" && $(BIN)/python -m pytest
+
+clean:
+	@rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist
+	@find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
+	@echo "removed $(VENV) and the caches; runs/ is kept"
+
+$(VENV)/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+	  echo "sharpen needs Python 3.11 or newer, and '$(PYTHON)' is not that ($$($(PYTHON) --version 2>&1 | head -n 1));" >&2; \
+	  echo "name another one: make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; exit 2; }
+	@echo "== making $(VENV) with $$($(PYTHON) --version)"
+	@$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); \
+	  echo "could not make a virtual environment; on Debian and Ubuntu: apt install python3-venv" >&2; exit 2; }
+
+$(VENV)/.demo-installed: pyproject.toml constraints.txt | $(VENV)/bin/python
+	@echo "== installing sharpen and the engine of the embedded model"
+	@$(PIP) install --constraint constraints.txt --editable '.[local]'
+	@touch $@
+
+$(VENV)/.test-installed: pyproject.toml constraints.txt | $(VENV)/bin/python
+	@echo "== installing sharpen and what its tests need"
+	@$(PIP) install --constraint constraints.txt --editable '.[dev]'
+	@touch $@ $(VENV)/.demo-installed

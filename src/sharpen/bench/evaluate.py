@@ -1,0 +1,127 @@
+"""Scoring candidates outside of training: any candidate, any split, with repeats, alone or against another.
+
+A measurement is a job without a trainer: it goes through the same ledger, budget and retries, and leaves a story of its own.
+An item that is attempted several times counts once, with the mean of its attempts, since attempts at one item are not
+independent of each other.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from sharpen.bench import artifacts
+from sharpen.core.candidate import Candidate
+from sharpen.core.digest import Json
+from sharpen.core.errors import UsageError
+from sharpen.core.usage import Usage
+from sharpen.engine.evaluation import Evaluation, Group
+from sharpen.engine.events import SCHEMA_VERSION, Event, Gained, JobEnded, JobStarted
+from sharpen.engine.job import Job
+from sharpen.engine.opening import How, Setup, open_job
+from sharpen.stats.paired import paired_difference
+from sharpen.stats.summary import summarise, summarise_by_type
+
+NAME = "eval"
+
+
+@dataclass(frozen=True)
+class Evaluated(Event):
+    """A candidate's score on a split, whole and by task type: mean, low, high, scored items, failed rollouts."""
+
+    which: str
+    candidate: str
+    split: str
+    samples: int
+    score: list[Json]
+    by_type: dict[str, list[Json]]
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What is to be measured: candidates by name (the second one is what the first is compared with)."""
+
+    candidates: Mapping[str, Candidate]
+    split: str = "test"
+    repeats: int = 1
+
+
+@dataclass(frozen=True)
+class Report:
+    evaluated: tuple[Evaluated, ...]
+    gain: Gained | None
+    used: Usage
+    paid_calls: int
+    """Calls that were made now; the rest was in the ledger."""
+
+
+@dataclass(frozen=True)
+class Files:
+    """Where the measurement leaves its story, and the ledger it shares."""
+
+    folder: Path
+    ledger: Path
+
+
+def samples(setup: Setup, wish: Wish) -> int:
+    """How many attempts at each item tell something new."""
+    if wish.repeats < 1:
+        raise UsageError(f"repeats must be at least 1, got {wish.repeats}")
+    return wish.repeats if setup.sampling.seed is not None else 1
+
+
+async def evaluate(
+    setup: Setup, wish: Wish, files: Files, how: How, on_start: Callable[[Job], None] | None = None
+) -> Report:
+    """Measure what is wished for. What the ledger holds is not paid for again."""
+    items, draws = setup.splits[wish.split], samples(setup, wish)
+    params: dict[str, Json] = {"split": wish.split, "repeats": draws}
+    spec = dataclasses.replace(setup.spec, trainer=NAME, trainer_version="1", params=params)
+    async with open_job(dataclasses.replace(setup, spec=spec), files.folder, files.ledger, how) as job:
+        if on_start is not None:
+            on_start(job)
+        job.emit(
+            JobStarted(
+                SCHEMA_VERSION, spec.job_id, spec.task, spec.task_version, NAME, "1", params, spec.models, spec.render,
+                spec.seed, job.repeatable, spec.splits, spec.candidate,
+            )
+        )  # fmt: skip
+        groups = [Group(candidate, items, sample) for candidate in wish.candidates.values() for sample in range(draws)]
+        with job.stage(0, NAME):
+            measured = await job.measure(groups, purpose=NAME)
+        by_name = {name: measured[number * draws : (number + 1) * draws] for number, name in enumerate(wish.candidates)}
+        found = tuple(_evaluated(name, wish.split, attempts) for name, attempts in by_name.items())
+        gain = _gain(by_name) if len(by_name) > 1 else None
+        for event in (*found, *([gain] if gain is not None else [])):
+            job.emit(event)
+        job.emit(JobEnded("done", "", job.meter.table()))
+        report = Report(found, gain, job.meter.total, job.runtime.gateway.paid_calls)
+    artifacts.write(files.folder)
+    return report
+
+
+def item_means(attempts: Sequence[Evaluation]) -> list[float | None]:
+    """The mean score of each item over its attempts; None where every one of them failed."""
+    means: list[float | None] = []
+    for scores in zip(*(evaluation.hard for evaluation in attempts), strict=True):
+        known = [score for score in scores if score is not None]
+        means.append(sum(known) / len(known) if known else None)
+    return means
+
+
+def _evaluated(name: str, split: str, attempts: Sequence[Evaluation]) -> Evaluated:
+    means = item_means(attempts)
+    failed = sum(len(evaluation.failures) for evaluation in attempts)
+    whole = summarise([mean for mean in means if mean is not None], failed=failed)
+    by_type = summarise_by_type([item.type for item in attempts[0].items], means)
+    rows = {kind: summary.row() for kind, summary in by_type.items()}
+    return Evaluated(name, attempts[0].candidate.digest, split, len(attempts), whole.row(), rows)
+
+
+def _gain(by_name: Mapping[str, Sequence[Evaluation]]) -> Gained:
+    (new_name, new), (old_name, old) = by_name.items()
+    pairs = [(a, b) for a, b in zip(item_means(new), item_means(old), strict=True) if a is not None and b is not None]
+    gain = paired_difference([a for a, _ in pairs], [b for _, b in pairs])
+    return Gained(new_name, old_name, gain.mean, gain.low, gain.high, gain.n, gain.method)

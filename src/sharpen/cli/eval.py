@@ -1,0 +1,181 @@
+"""`sharpen eval`: the score of any checkpoint, run or skill file on any split, alone or against another."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from sharpen.cli import options
+
+if TYPE_CHECKING:
+    from sharpen.bench.config import RunConfig
+    from sharpen.bench.evaluate import Files, Report, Wish
+    from sharpen.bench.layout import RunFolder
+    from sharpen.core.candidate import Candidate
+    from sharpen.engine.opening import How, Setup
+
+INITIAL = "initial"
+
+
+@click.command(no_args_is_help=True)
+@click.argument("what")
+@click.option("--task", metavar="T", help="A task's name or a data file; of a run: its own.")
+@click.option("--split", default="test", metavar="S", help="train, val or test (the default).")
+@click.option("--repeats", type=int, default=1, metavar="K", help="Attempts at each item, where they may differ.")
+@click.option("--against", metavar="OTHER", help="Also score OTHER (`initial`: the start), and compare in pairs.")
+@options.data_options
+@options.model_options
+@click.option("--seed", type=int, metavar="N", help="Of the draws, where a model may answer differently.")
+@options.budget_option
+@click.option("--workers", type=int, metavar="N", help="Rollouts under way at once.")
+@options.runs_option
+@options.output_options
+def command(what: str, against: str | None, split: str, repeats: int, runs: Path, **given: Any) -> int:
+    """Score WHAT: a run (its best), a checkpoint's folder, a skill file, or `initial` (where training starts).
+
+    The task and the models are those of the run WHAT belongs to, unless others are given. Nothing that a ledger holds is
+    paid for again.
+    """
+    from sharpen.bench import evaluate, layout
+    from sharpen.bench.runner import build
+    from sharpen.cli.running import Output, fetch_weights, say
+    from sharpen.engine.budget import Caps
+    from sharpen.engine.opening import How
+
+    output = Output(given.pop("as_json"), given.pop("quiet"))
+    caps = options.caps(given.pop("budget")) or {}
+    found = [_find(name, runs) for name in (what, against) if name is not None]
+    run = next((one.run for one in found if one.run is not None), None)
+    own_data = None if given["task"] is not None else run
+    config = _config(run, given)
+    setup = build(config, own_data).setup
+    candidates = {one.label: setup.initial if one.candidate is None else one.candidate for one in found}
+    wish = evaluate.Wish(candidates, split, repeats)
+    if evaluate.samples(setup, wish) < repeats and not output.silent:
+        say("the model gives the same answer every time: repeats tell nothing new, each item is attempted once")
+    ledger = run.ledger if run is not None else runs / evaluate.NAME / "ledger.db"
+    files = evaluate.Files(layout.new_run(runs / evaluate.NAME, setup.task.name).path, ledger)
+    how = How(Caps(**caps), config.workers, config.max_failures)  # type: ignore[arg-type]
+    fetch_weights(setup, silent=output.silent)
+    report = asyncio.run(_measure(setup, wish, files, how, output.silent))
+    _show(report, files, wish, output)
+    return 0
+
+
+@dataclass(frozen=True)
+class _Found:
+    """What a name on the command line stands for; `candidate` is None for `initial`."""
+
+    label: str
+    candidate: Candidate | None
+    run: RunFolder | None
+
+
+def _find(given: str, runs: Path) -> _Found:
+    from sharpen.bench.layout import find_run
+    from sharpen.core.errors import UsageError
+    from sharpen.engine import checkpoints
+
+    if given == INITIAL:
+        return _Found(given, None, None)
+    path = Path(given)
+    if path.exists() and not _is_run(path):
+        return _Found(given, checkpoints.load(path), _run_around(path))
+    try:
+        run = find_run(given, runs)
+    except UsageError as error:
+        raise UsageError(f"{given!r} is no run, checkpoint or skill file: {error}") from None
+    return _Found(run.path.name, _best_of(run), run)
+
+
+def _best_of(run: RunFolder) -> Candidate:
+    from sharpen.cli.running import best_skill, say, shown
+    from sharpen.core.errors import UsageError
+
+    jobs = run.jobs()
+    skill = best_skill(jobs[-1]) if jobs else None
+    if skill is None:
+        raise UsageError(f"{shown(run.path)} has no checkpoint yet; resume it first")
+    if not (jobs[-1] / "checkpoints" / "best").exists():
+        say(f"{shown(run.path)} is not at its end: its newest checkpoint is scored")
+    return skill
+
+
+def _is_run(path: Path) -> bool:
+    return (path / "meta" / "config.snapshot.yaml").exists()
+
+
+def _run_around(path: Path) -> RunFolder | None:
+    from sharpen.bench.layout import RunFolder
+
+    return next((RunFolder(parent) for parent in path.resolve().parents if _is_run(parent)), None)
+
+
+def _config(run: RunFolder | None, given: dict[str, Any]) -> RunConfig:
+    """The run's own configuration with what is given in place of it; its budget is not ours."""
+    from sharpen.bench.config import BudgetConfig, load
+    from sharpen.cli.train import train_settings
+    from sharpen.core.errors import UsageError
+
+    settings = train_settings(given.pop("task"), **given)
+    if run is None:
+        if "task" not in settings or "name" not in settings["task"]:
+            raise UsageError("which task? give --task NAME (see `sharpen list tasks`) or the path of a data file")
+        return load(None, settings)
+    own = load(run.config)
+    if "name" in settings.get("task", {}):
+        models = {**own.models.model_dump(), **settings.get("models", {})}
+        return load(None, {"seed": own.seed, "workers": own.workers, **settings, "models": models})
+    return load(run.config, settings).model_copy(update={"budget": BudgetConfig()})
+
+
+async def _measure(setup: Setup, wish: Wish, files: Files, how: How, silent: bool) -> Report:
+    from sharpen.bench.evaluate import evaluate
+    from sharpen.cli import live
+    from sharpen.cli.running import console, keyboard
+    from sharpen.engine.job import Job
+
+    display = live.choose(console(err=True), silent=silent)
+    watch = live.Watch(display, 0)
+    started: list[Job] = []
+
+    def begin(job: Job) -> None:
+        started.append(job)
+        watch.start(job)
+
+    with keyboard(started, display):
+        try:
+            return await evaluate(setup, wish, files, how, on_start=begin)
+        finally:
+            await watch.stop()
+            display.close()
+
+
+def _show(report: Report, files: Files, wish: Wish, output: Any) -> None:
+    from sharpen.cli.running import console, show, shown
+    from sharpen.report import scores
+
+    if output.as_json:
+        names = ("mean", "low", "high", "n", "failed")
+        rows = {
+            row.which: {
+                "candidate": row.candidate,
+                **dict(zip(names, row.score, strict=True)),
+                "attempts": row.samples,
+                "by_type": {kind: dict(zip(names, cells, strict=True)) for kind, cells in row.by_type.items()},
+            }
+            for row in report.evaluated
+        }
+        gain = None if report.gain is None else report.gain.fields()
+        made = {"split": wish.split, "scores": rows, "difference": gain, "paid_calls": report.paid_calls}
+        click.echo(json.dumps({**made, "calls": report.used.calls, "folder": str(files.folder)}))
+    elif output.quiet:
+        click.echo(scores.sentence(report))
+    else:
+        show(console(), scores.blocks(report))
+        click.echo(f"the story of this measurement: {shown(files.folder)}")

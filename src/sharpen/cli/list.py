@@ -1,0 +1,155 @@
+"""`sharpen list`: what there is to choose from, with one line on each."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from sharpen.cli import options
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+
+@dataclass(frozen=True)
+class Setting:
+    name: str
+    default: Any
+    description: str
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A row: its name, what it is, what it needs that is not here, and its settings."""
+
+    name: str
+    description: str
+    detail: str = ""
+    missing: str = ""
+    settings: tuple[Setting, ...] = field(default=())
+
+
+def tasks() -> list[Entry]:
+    from sharpen.tasks import registry
+
+    return [
+        Entry(
+            task.name,
+            task.description,
+            detail=", ".join(f"{size} {split}" for split, size in task.sizes.items()),
+            missing="; ".join(task.missing),
+        )
+        for task in registry.known()
+    ]
+
+
+def trainers() -> list[Entry]:
+    from sharpen.trainers import registry
+
+    return [Entry(name, kind.description, settings=settings_of(kind.Params)) for name, kind in registry.known().items()]
+
+
+def models() -> list[Entry]:
+    from sharpen.models import registry
+
+    return [Entry(model.pattern, model.description, missing=model.missing) for model in registry.known()]
+
+
+def gates() -> list[Entry]:
+    from sharpen.gates import registry
+
+    return [Entry(gate.name, gate.description, settings=settings_of(gate.params)) for gate in registry.known()]
+
+
+def proposers() -> list[Entry]:
+    from sharpen.trainers.reflact import proposers as rooms
+
+    return [Entry(name, first_sentence(type(rooms.get(name)).__doc__)) for name in rooms.NAMES]
+
+
+def metrics() -> list[Entry]:
+    from sharpen.tasks import metrics as room
+
+    return [Entry(name, _METRICS.get(name, "")) for name in (*room.names(), "path/to/file.py:function")]
+
+
+_METRICS = {
+    "exact_match": "the answer is the reference, apart from case, spaces, quotes and a full stop at the end",
+    "contains": "the reference stands in the answer as words of its own",
+    "f1": "how many words the answer and the reference have in common",
+    "numeric": "the last number of the answer is the reference; numeric?tolerance=0.01",
+    "json_equal": "the JSON value in the answer equals the reference",
+    "choice": "the answer settles on one label, the right one; choice?labels=red,green",
+    "regex": "the reference, a regular expression, is found in the answer",
+    "path/to/file.py:function": "your own: (answer, item) to a bool, a number in 0..1, or (score, feedback)",
+}
+KINDS: dict[str, Callable[[], list[Entry]]] = {
+    "tasks": tasks,
+    "trainers": trainers,
+    "models": models,
+    "gates": gates,
+    "proposers": proposers,
+    "metrics": metrics,
+}
+
+
+@click.command()
+@click.argument("kind", required=False, type=click.Choice(list(KINDS)))
+@options.json_option
+def command(kind: str | None, as_json: bool) -> int:
+    """Show what there is: tasks, trainers, models, gates, proposers, metrics."""
+    wanted = KINDS if kind is None else {kind: KINDS[kind]}
+    found = {name: rows() for name, rows in wanted.items()}
+    if as_json:
+        click.echo(json.dumps({name: [asdict(row) for row in rows] for name, rows in found.items()}))
+        return 0
+    for name, rows in found.items():
+        _show(name, rows, in_full=kind is not None)
+    return 0
+
+
+def _show(name: str, rows: list[Entry], *, in_full: bool) -> None:
+    from sharpen.cli.running import console
+    from sharpen.report import closing
+
+    out = console()
+    out.print(closing.heading(name), soft_wrap=True)
+    table = closing.table("name", "what it is", "", left=3)
+    table.show_header = False
+    for row in rows:
+        needs = f"(not here: {row.missing})" if row.missing else row.detail
+        table.add_row(row.name, row.description, needs)
+    out.print(table)
+    for row in rows if in_full else ():
+        if row.settings:
+            out.print(closing.heading(f"settings of {row.name}"), soft_wrap=True)
+            out.print(_settings(row))
+
+
+def _settings(row: Entry) -> Any:
+    from sharpen.report import closing
+
+    table = closing.table("name", "default", "what it does", left=3)
+    for setting in row.settings:
+        table.add_row(setting.name, str(setting.default), setting.description)
+    return table
+
+
+def settings_of(schema: type[BaseModel]) -> tuple[Setting, ...]:
+    """The settings a pydantic model allows, with their defaults as one would write them."""
+    return tuple(
+        Setting(name, _plain(info.get_default(call_default_factory=True)), info.description or "")
+        for name, info in schema.model_fields.items()
+    )
+
+
+def _plain(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple) else value
+
+
+def first_sentence(doc: str | None) -> str:
+    return " ".join((doc or "").split()).partition(". ")[0].rstrip(".")

@@ -1,0 +1,200 @@
+"""Progress for people while a job runs: looks at the job a few times a second, never takes part in it.
+
+On a terminal, a status of three lines is kept up to date below one line per finished step. Elsewhere, plain lines: one per
+finished step, and a sign of life now and then. What a step came to is read from the story on disk, where it stands anyway.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Protocol
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from sharpen.bench import artifacts
+from sharpen.cli.pace import Pace, Reading
+from sharpen.engine.job import Job
+from sharpen.report import steps, text
+
+_PERIOD = 0.125
+_SIGN_OF_LIFE = 15.0
+
+
+class Display(Protocol):
+    """Where progress is shown."""
+
+    def line(self, words: str) -> None: ...
+    def update(self, job: Job, elapsed: float, left: float | None) -> None: ...
+    def close(self) -> None: ...
+
+
+class Silent:
+    def line(self, words: str) -> None: ...
+    def update(self, job: Job, elapsed: float, left: float | None) -> None: ...
+    def close(self) -> None: ...
+
+
+class Plain:
+    """Lines on a stream that is not a terminal."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._last = 0.0
+
+    def line(self, words: str) -> None:
+        self._console.print(Text(words), soft_wrap=True)
+
+    def update(self, job: Job, elapsed: float, left: float | None) -> None:
+        if elapsed - self._last >= _SIGN_OF_LIFE:
+            self._last = elapsed
+            self.line("  " + " · ".join([_position(job), *_scores(job), _spent(job), _times(elapsed, left)]))
+
+    def close(self) -> None: ...
+
+
+class OnTerminal:
+    """A status that is redrawn in place."""
+
+    def __init__(self, console: Console) -> None:
+        self._live = Live(console=console, auto_refresh=False, transient=True)
+        self._live.start()
+
+    def line(self, words: str) -> None:
+        self._live.console.print(Text(words, style="dim"), soft_wrap=True)
+
+    def update(self, job: Job, elapsed: float, left: float | None) -> None:
+        progress = job.progress
+        bar = Table.grid(padding=(0, 2))
+        share = ProgressBar(total=max(1, progress.total), completed=progress.done, width=28)
+        bar.add_row(Text(_position(job), style="bold"), share, Text("  ".join(_scores(job))))
+        rows: list[Any] = [bar, Text(f"{_spent(job)} · {_times(elapsed, left)}", style="cyan")]
+        if progress.retries:
+            said = text.short(progress.last_retry, 70)
+            rows.append(Text(f"{text.plural(progress.retries, 'call')} tried again; last: {said}", style="yellow"))
+        self._live.update(Group(*rows), refresh=True)
+
+    def close(self) -> None:
+        self._live.stop()
+
+
+def choose(console: Console, *, silent: bool) -> Display:
+    if silent:
+        return Silent()
+    return OnTerminal(console) if console.is_terminal else Plain(console)
+
+
+class Watch:
+    """Follows one job until it is told to stop. `closing_calls` is what the time left has to allow for at the end."""
+
+    def __init__(self, display: Display, closing_calls: int) -> None:
+        self._display = display
+        self._closing_calls = closing_calls
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self, job: Job) -> None:
+        """Begin to look at a job; must be called on its event loop."""
+        self._task = asyncio.get_running_loop().create_task(self._follow(job))
+
+    async def stop(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait([self._task])
+            if not self._task.cancelled():
+                self._task.result()
+
+    async def _follow(self, job: Job) -> None:
+        began = time.monotonic()
+        pace = Pace(self._closing_calls, job.budget.caps.calls)
+        finished = Finished(job.runtime.story.path)
+        before = sum(1 for _ in finished.new())
+        if before:
+            self._display.line(f"{text.plural(before, 'finished step')} known from before")
+        try:
+            while True:
+                self._look(job, finished, pace, time.monotonic() - began)
+                await asyncio.sleep(_PERIOD)
+        finally:
+            for step in finished.new():
+                self._display.line(steps.line(step))
+
+    def _look(self, job: Job, finished: Finished, pace: Pace, elapsed: float) -> None:
+        for step in finished.new():
+            self._display.line(steps.line(step))
+        self._display.update(job, elapsed, pace.left(_reading(job, elapsed)))
+
+
+class Finished:
+    """The steps that ended since one last looked, from the story on disk."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._offset = 0
+        self._lines: list[dict[str, Any]] = []
+
+    def new(self) -> Iterator[dict[str, Any]]:
+        for line in self._read():
+            self._lines.append(line)
+            if line["type"] == "step_done":
+                yield artifacts.step(self._lines, line)
+                self._lines.clear()
+
+    def _read(self) -> list[dict[str, Any]]:
+        import json
+
+        if not self._path.exists() or self._path.stat().st_size <= self._offset:
+            return []
+        with self._path.open("rb") as file:
+            file.seek(self._offset)
+            found = file.read()
+        whole = found[: found.rfind(b"\n") + 1]
+        self._offset += len(whole)
+        return [json.loads(line) for line in whole.splitlines()]
+
+
+def _reading(job: Job, elapsed: float) -> Reading:
+    progress = job.progress
+    return Reading(
+        step=progress.step,
+        steps=progress.steps,
+        stage=progress.stage,
+        calls=job.budget.spent.calls,
+        paid=job.runtime.gateway.paid_calls,
+        elapsed=elapsed,
+        open_items=max(0, progress.total - progress.done),
+    )
+
+
+def _position(job: Job) -> str:
+    progress = job.progress
+    where = f"step {progress.step}/{progress.steps}  {progress.stage}" if progress.steps else progress.stage
+    if job.runtime.story.replaying:
+        where += " (replaying)"
+    return f"{where}  {progress.done}/{progress.total}" if progress.total else where
+
+
+def _scores(job: Job) -> list[str]:
+    progress = job.progress
+    found = []
+    if progress.score is not None:
+        found.append(f"train batch {text.score(progress.score)}")
+    if progress.best is not None:
+        found.append(f"best on val {text.score(progress.best)}")
+    return found
+
+
+def _spent(job: Job) -> str:
+    spent = job.budget.spent
+    words = f"{text.plural(spent.calls, 'call')}, {text.plural(spent.tokens, 'token')}"
+    return words + (f", {spent.money:.4f} in money" if spent.money else "")
+
+
+def _times(elapsed: float, left: float | None) -> str:
+    to_come = "time left not known yet" if left is None else f"about {text.clock(left)} left"
+    return f"{text.clock(elapsed)} so far, {to_come}"

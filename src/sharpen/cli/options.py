@@ -1,0 +1,111 @@
+"""Options that several commands share, and how they become settings of a configuration.
+
+An option that is not given leaves no trace, so that a configuration file's own value stands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from sharpen.core.errors import UsageError, nearest
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+RUNS = Path("runs")
+_KINDS: Mapping[str, type[int] | type[float]] = {"calls": int, "tokens": int, "money": float, "seconds": float}
+
+
+def runs_option(function: F) -> F:
+    return click.option(
+        "--runs", type=click.Path(path_type=Path, file_okay=False), default=RUNS, help="The folder of all runs."
+    )(function)
+
+
+def output_options(function: F) -> F:
+    """`--json` and `--quiet`."""
+    function = click.option("--quiet", "-q", is_flag=True, help="No progress, and one line at the end.")(function)
+    return json_option(function)
+
+
+def json_option(function: F) -> F:
+    return click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output; no progress.")(
+        function
+    )
+
+
+def budget_option(function: F) -> F:
+    return click.option("--budget", metavar="CAPS", help="Caps, such as calls=900,tokens=2e6,money=1.5,seconds=600.")(
+        function
+    )
+
+
+def model_options(function: F) -> F:
+    """Which model plays which role, and how the skill reaches it."""
+    for option in reversed(
+        (
+            click.option("--model", metavar="NAME", help="The model that does the task. See `sharpen list models`."),
+            click.option("--judge", metavar="NAME", help="The model that scores, where a task needs one."),
+            click.option("--temperature", type=float, metavar="T", help="Of the model that does the task."),
+            click.option("--render", metavar="HOW", help="auto, system, turns or completion."),
+        )
+    ):
+        function = option(function)
+    return function
+
+
+def data_options(function: F) -> F:
+    """What a data file means and how it is split."""
+    for option in reversed(
+        (
+            click.option("--metric", metavar="M", help="How answers are scored. See `sharpen list metrics`."),
+            click.option("--ratio", metavar="A:B:C", help="train:val:test of one file, such as 2:1:7."),
+            click.option("--split-seed", type=int, metavar="N", help="Which way a file is split."),
+            click.option("--limit", type=int, metavar="N", help="At most N items of each split, for trying out."),
+        )
+    ):
+        function = option(function)
+    return function
+
+
+def settings(**given: Any) -> dict[str, Any]:
+    """Options as settings: `task__limit=5` becomes `{"task": {"limit": 5}}`; None is left out."""
+    made: dict[str, Any] = {}
+    for name, value in given.items():
+        if value is None:
+            continue
+        *sections, key = name.split("__")
+        place = made
+        for section in sections:
+            place = place.setdefault(section, {})
+        place[key] = value
+    return made
+
+
+def caps(given: str | None) -> dict[str, int | float] | None:
+    """The caps of a text such as `calls=900,seconds=60`."""
+    if given is None:
+        return None
+    found: dict[str, int | float] = {}
+    for part in given.split(","):
+        name, _, value = (piece.strip() for piece in part.partition("="))
+        if name not in _KINDS:
+            known = tuple(_KINDS)
+            raise UsageError(f"--budget: unknown cap {name!r}{nearest(name, known)}; there are {', '.join(known)}")
+        try:
+            number = float(value.replace("_", ""))
+        except ValueError:
+            raise UsageError(f"--budget: {name} must be a number, got {value!r}; for example calls=900") from None
+        if not 0 < number < float("inf") or (_KINDS[name] is int and number != int(number)):
+            wanted = "whole number" if _KINDS[name] is int else "number"
+            raise UsageError(f"--budget: {name} must be a {wanted} above 0, got {value!r}")
+        found[name] = _KINDS[name](number)
+    return found
+
+
+def steps(number: int | None) -> dict[str, int] | None:
+    """Settings of a trainer that make it take exactly this many steps: an epoch has at least one."""
+    return None if number is None else {"max_steps": number, "epochs": number}

@@ -1,0 +1,127 @@
+"""`sharpen resume`: carry on a run where it stopped, give it more budget, or verify that its story can be told again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from sharpen.cli import options
+
+if TYPE_CHECKING:
+    from sharpen.bench.layout import RunFolder
+    from sharpen.bench.runner import Parts
+    from sharpen.cli.running import Output
+    from sharpen.engine.job import Job
+
+
+@click.command()
+@click.argument("run", default="latest")
+@options.budget_option
+@click.option("--verify", is_flag=True, help="Tell the story of a finished job again, paying for nothing, and compare.")
+@options.runs_option
+@options.output_options
+def command(run: str, budget: str | None, verify: bool, runs: Path, as_json: bool, quiet: bool) -> int:
+    """Carry on RUN (a path, a name, or `latest`) where it stopped.
+
+    What is in the ledger is not paid for again. With --budget, a run that was ended by its budget goes on with the new
+    caps.
+    """
+    from sharpen.bench.layout import find_run
+    from sharpen.cli.running import Output, carry_out
+
+    folder = find_run(run, runs)
+    caps = options.caps(budget)
+    parts = rebuild(folder, caps)
+    output = Output(as_json, quiet)
+    status = _status(folder, parts)
+    if verify:
+        return _verify(folder, parts, status, output)
+    if status == "done" or (status == "budget" and caps is None):
+        return _at_its_end(folder, parts, status, output)
+    if caps is not None:
+        _keep_config(folder, parts)
+    return carry_out(parts, folder, output, more_budget=caps is not None)
+
+
+def rebuild(folder: RunFolder, caps: dict[str, int | float] | None = None) -> Parts:
+    """The parts of a run from its own snapshot, which must still stand for the job that is there."""
+    from sharpen.bench.config import load
+    from sharpen.bench.layout import read_json
+    from sharpen.bench.runner import build
+    from sharpen.core.errors import UsageError
+
+    parts = build(load(folder.config, options.settings(budget=caps)), folder)
+    jobs = read_json(folder.path / "meta" / "manifest.json")["jobs"]
+    if parts.setup.spec.job_id not in jobs:
+        raise UsageError(
+            f"{folder.path}: its configuration now stands for job {parts.setup.spec.job_id}, not for {', '.join(jobs)}: "
+            "a task, a model or a trainer has changed since; resume it with the version in meta/manifest.json"
+        )
+    return parts
+
+
+def _status(folder: RunFolder, parts: Parts) -> str:
+    """How the job ended; `unfinished` where it did not."""
+    from sharpen.bench.artifacts import results
+    from sharpen.engine.replay import read_events
+
+    lines = read_events(folder.job(parts.setup.spec.job_id) / "events.jsonl")
+    status: str = results(lines)["status"]
+    return status
+
+
+def _keep_config(folder: RunFolder, parts: Parts) -> None:
+    """The new caps hold from now on: a resumed job that is killed must be resumed with the same ones."""
+    from sharpen.bench.config import dump
+    from sharpen.core.redact import redact
+    from sharpen.files import write_atomic
+
+    write_atomic(folder.config, redact(dump(parts.config)))
+
+
+def _at_its_end(folder: RunFolder, parts: Parts, status: str, output: Output) -> int:
+    from sharpen.bench import artifacts
+    from sharpen.cli.running import report, say, shown
+
+    job = folder.job(parts.setup.spec.job_id)
+    artifacts.write(job)
+    if not output.silent:
+        more = "" if status == "done" else "; give it more with --budget, such as --budget calls=2000"
+        words = "is finished: there is nothing to carry on" if status == "done" else "was ended by its budget"
+        say(f"{shown(folder.path)} {words}{more}")
+    report(folder, job, output)
+    return 0 if status == "done" else 3
+
+
+def _verify(folder: RunFolder, parts: Parts, status: str, output: Output) -> int:
+    import asyncio
+    import json
+
+    from sharpen.bench.runner import Session
+    from sharpen.cli.running import shown
+    from sharpen.core.errors import NotDeterministic, UsageError
+    from sharpen.engine.gateway import Stopped
+
+    if status != "done":
+        raise UsageError(f"{shown(folder.path)} is not finished ({status}); resume it first, then verify it")
+    session = Session(parts, folder, on_start=lambda job: seen.append(_forbid_calls(job)))
+    seen: list[Job] = []
+    try:
+        asyncio.run(session.run())
+    except Stopped:
+        raise NotDeterministic(
+            f"{shown(folder.path)}: telling the story again would need a model call that is not in the ledger"
+        ) from None
+    events, paid = len(seen[0].runtime.story.told), seen[0].runtime.gateway.paid_calls
+    if output.as_json:
+        click.echo(json.dumps({"run": str(folder.path), "events": events, "identical": True, "paid_calls": paid}))
+    else:
+        click.echo(f"verified: {events} events told again, all identical; {paid} calls paid")
+    return 0
+
+
+def _forbid_calls(job: Job) -> Job:
+    job.runtime.gateway.stopping = True
+    return job

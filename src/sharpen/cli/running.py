@@ -1,0 +1,180 @@
+"""Carrying out a run for somebody at a terminal: progress, Ctrl-C, the report at the end, the exit code.
+
+The first Ctrl-C lets the calls under way finish, since they are being paid for, and stops; the second one does not wait for
+them. Either way everything that was answered is in the ledger, and the run can be resumed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+from rich.console import Console
+
+from sharpen.bench.layout import RunFolder, read_json
+from sharpen.bench.runner import Parts, Session
+from sharpen.cli import live
+from sharpen.core.candidate import Candidate
+from sharpen.core.errors import SharpenError, UsageError
+from sharpen.core.task import SPLITS
+from sharpen.engine import checkpoints
+from sharpen.engine.gateway import Stopped
+from sharpen.engine.job import Job
+from sharpen.engine.opening import Setup
+from sharpen.report import closing
+
+_WIDTH = 120
+"""Columns of output that goes to a file or a pipe."""
+_EXIT = {"done": 0, "budget": 3}
+
+
+@dataclass(frozen=True)
+class Output:
+    as_json: bool = False
+    quiet: bool = False
+
+    @property
+    def silent(self) -> bool:
+        return self.as_json or self.quiet
+
+
+class RunEnded(SharpenError):
+    """What stopped a run, with the command that carries it on."""
+
+    def __init__(self, cause: SharpenError, hint: str) -> None:
+        super().__init__(f"{cause}\n{hint}")
+        self.exit_code = cause.exit_code
+
+
+def console(*, err: bool = False) -> Console:
+    """A console that keeps text as it is: no markup, no guessed colours."""
+    terminal = (sys.stderr if err else sys.stdout).isatty()
+    return Console(stderr=err, markup=False, highlight=False, emoji=False, width=None if terminal else _WIDTH)
+
+
+def say(words: str) -> None:
+    """A line for people, beside the output proper."""
+    click.echo(words, err=True)
+
+
+def carry_out(parts: Parts, folder: RunFolder, output: Output, *, more_budget: bool = False) -> int:
+    """Run or resume a job to its end, show what it came to, and return the exit code."""
+    if not output.silent:
+        say(introduction(parts, folder))
+    fetch_weights(parts.setup, silent=output.silent)
+    display = live.choose(console(err=True), silent=output.silent)
+    resume = f"sharpen resume {shown(folder.path)}"
+    try:
+        status = asyncio.run(_run(parts, folder, display, more_budget))
+    except Stopped:
+        raise RunEnded(Stopped("stopped; everything answered so far is stored"), f"carry on with: {resume}") from None
+    except UsageError:
+        raise
+    except SharpenError as error:
+        raise RunEnded(error, f"what was paid for is stored; once that is fixed, carry on with: {resume}") from error
+    finally:
+        display.close()
+    report(folder, folder.job(parts.setup.spec.job_id), output)
+    return _EXIT[status]
+
+
+def report(folder: RunFolder, job: Path, output: Output) -> None:
+    """Show what a job came to, from its files."""
+    results = read_json(job / "results.json")
+    if output.as_json:
+        click.echo(json.dumps({"run": str(folder.path), "job": str(job), **results}, ensure_ascii=False))
+        return
+    out = console()
+    if output.quiet:
+        sentence = closing.verdict(results)
+        out.print(sentence if sentence is not None else f"ended: {results['status']}", soft_wrap=True)
+        return
+    show(out, closing.closing(results, closing.Place(folder.path, job), best_skill(job)))
+
+
+def show(out: Console, blocks: Iterator[closing.Block]) -> None:
+    for block in blocks:
+        out.print(block, soft_wrap=not hasattr(block, "columns"))
+
+
+def best_skill(job: Path) -> Candidate | None:
+    """The best checkpoint of a job, if it is at its end, else the newest one."""
+    saved = sorted((job / "checkpoints").glob("step_*"))
+    best = job / "checkpoints" / "best"
+    path = best if best.exists() else saved[-1] if saved else None
+    return None if path is None else checkpoints.load(path)
+
+
+def introduction(parts: Parts, folder: RunFolder) -> str:
+    """What is about to be done."""
+    config, setup = parts.config, parts.setup
+    sizes = ", ".join(f"{len(setup.splits[name])} {name}" for name in SPLITS)
+    models = [f"model {config.models.target} ({setup.spec.render})"]
+    if config.models.optimizer is not None:
+        models.append(f"optimizer {config.models.optimizer}")
+    return (
+        f"{setup.task.name} ({sizes}) · {setup.spec.trainer} · {', '.join(models)} · seed {config.seed}\n"
+        f"run {shown(folder.path)}, job {setup.spec.job_id}"
+    )
+
+
+def fetch_weights(setup: Setup, *, silent: bool) -> None:
+    """Have the embedded model's weights here before anything starts: the first time takes a while, and says so."""
+    if any(model.family == "local" for model in setup.models.values()):
+        from sharpen.models.weights import locate
+
+        locate(progress=None if silent else say)
+
+
+def shown(path: Path) -> str:
+    """A path as short as it can be typed from here."""
+    try:
+        return str(path.resolve().relative_to(Path.cwd()))
+    except ValueError:
+        return str(path)
+
+
+async def _run(parts: Parts, folder: RunFolder, display: live.Display, more_budget: bool) -> str:
+    started: list[Job] = []
+    setup = parts.setup
+    watch = live.Watch(display, parts.trainer.closing_calls(setup.task, setup.splits))
+
+    def begin(job: Job) -> None:
+        started.append(job)
+        watch.start(job)
+
+    with keyboard(started, display):
+        try:
+            return await Session(parts, folder, on_start=begin).run(more_budget=more_budget)
+        finally:
+            await watch.stop()
+
+
+@contextmanager
+def keyboard(started: list[Job], display: live.Display) -> Iterator[None]:
+    """Ctrl-C stops the job gently, and at once when pressed again or before the job has begun."""
+    loop, task = asyncio.get_running_loop(), asyncio.current_task()
+    assert task is not None
+
+    def pressed() -> None:
+        if not started or started[0].runtime.gateway.stopping:
+            loop.remove_signal_handler(signal.SIGINT)
+            task.cancel()
+            return
+        started[0].runtime.gateway.stopping = True
+        display.line("stopping: the calls under way are finished and stored; Ctrl-C again does not wait for them")
+
+    loop.add_signal_handler(signal.SIGINT, pressed)
+    try:
+        yield
+    except asyncio.CancelledError:
+        raise Stopped("stopped") from None
+    finally:
+        loop.remove_signal_handler(signal.SIGINT)

@@ -1,0 +1,117 @@
+"""`sharpen status`: all runs in a table, or one in detail. Reads events only, so it works beside a running job too."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from sharpen.cli import options
+
+if TYPE_CHECKING:
+    from sharpen.bench.layout import RunFolder
+    from sharpen.report.standing import Standing
+
+_STYLES = {"running": "cyan", "finished": "green", "stopped": "yellow", "failed": "red", "budget": "yellow"}
+
+
+@click.command()
+@click.argument("run", required=False)
+@options.runs_option
+@options.json_option
+def command(run: str | None, runs: Path, as_json: bool) -> int:
+    """Show all runs, or RUN (a path, a name, or `latest`) in detail."""
+    from sharpen.bench.layout import find_run
+
+    return _all_runs(runs, as_json) if run is None else _one_run(find_run(run, runs), as_json)
+
+
+def _all_runs(root: Path, as_json: bool) -> int:
+    from sharpen.bench.layout import RunFolder
+    from sharpen.cli.running import console
+
+    folders = [RunFolder(path.parent.parent) for path in root.glob("*/meta/config.snapshot.yaml")]
+    found = [row for folder in folders for row in _standings(folder)]
+    found.sort(key=lambda row: row.last or 0.0)
+    if as_json:
+        click.echo(json.dumps([dataclasses.asdict(row) for row in found]))
+    elif not found:
+        click.echo(f"no runs in {root}; start one with `sharpen demo` or `sharpen train`")
+    else:
+        console().print(_table(found))
+    return 0
+
+
+def _one_run(folder: RunFolder, as_json: bool) -> int:
+    from sharpen.bench.artifacts import results
+    from sharpen.bench.layout import is_running
+    from sharpen.cli.running import best_skill, console, show
+    from sharpen.engine.replay import read_events
+    from sharpen.report import closing
+    from sharpen.report.standing import state_of
+
+    rows, jobs = _standings(folder), folder.jobs()
+    if not jobs:
+        click.echo(json.dumps(dataclasses.asdict(rows[0])) if as_json else f"{rows[0].run}: nothing has happened yet")
+        return 0
+    for job, row in zip(jobs, rows, strict=True):
+        found = results(read_events(job / "events.jsonl"))
+        if as_json:
+            state = state_of(found, running=is_running(job))
+            click.echo(json.dumps({"run": str(folder.path), "job": str(job), "state": state, **found}))
+            continue
+        out = console()
+        out.print(_table([row]))
+        if row.message:
+            click.echo(f"\n{row.message}")
+        out.print(_steps(found["steps"]))
+        show(out, closing.closing(found, closing.Place(folder.path, job), best_skill(job)))
+    return 0
+
+
+def _standings(folder: RunFolder) -> list[Standing]:
+    """One row per job of a run; one without content for a run that has not begun."""
+    from sharpen.bench.artifacts import results
+    from sharpen.bench.layout import is_running
+    from sharpen.engine.replay import read_events
+    from sharpen.report.standing import standing
+
+    rows = []
+    for job in folder.jobs():
+        lines = read_events(job / "events.jsonl")
+        rows.append(standing(folder.path.name, lines, results(lines), running=is_running(job)))
+    return rows or [standing(folder.path.name, [], results([]), running=False)]
+
+
+def _table(rows: list[Standing]) -> Any:
+    from rich.text import Text
+
+    from sharpen.report import closing, text
+
+    made = closing.table("run", "state", "step", "best on val", "test", "calls", "tokens", "time", "last", left=2)
+    for row in rows:
+        step = f"{row.step}/{row.steps}" if row.steps else str(row.step)
+        test = text.NOTHING if row.before is None else f"{text.score(row.before)} → {text.score(row.after)}"
+        since = None if row.last is None else time.time() - row.last
+        made.add_row(
+            row.run, Text(row.state, style=_STYLES[row.state]), step, text.score(row.best), test, text.count(row.calls),
+            text.count(row.tokens), text.clock(row.seconds), text.age(since),
+        )  # fmt: skip
+    return made
+
+
+def _steps(rows: list[dict[str, Any]]) -> Any:
+    from sharpen.report import closing, steps, text
+
+    made = closing.table("\nstep", "\nended", "\nedits", "train\nbatch", "\neffect on val", "gate\nrollouts", left=3)
+    for row in rows:
+        decision = row["decision"]
+        made.add_row(
+            str(row["step"]), steps.action(row["action"]), steps.edits(row["edits"], 40), text.score(row["batch_score"]),
+            steps.effect(decision), text.NOTHING if decision is None else text.count(decision["rollouts"]),
+        )  # fmt: skip
+    return made

@@ -1,0 +1,170 @@
+"""Evidence as winnings: the e-values the sequential gate is made of, and the interval that goes with them.
+
+Each test here is a bet against a null hypothesis at fair odds or worse, so that under the null the capital, which starts
+at 1, reaches `c` with probability at most `1/c` whenever one stops. Stakes are not tuned to the data: every bettor plays a
+few fixed stakes side by side and owns their average. Nothing here knows of items, arms or draws.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+
+STAKES = (0.25, 0.5, 0.75, 0.95)
+CERTAIN = 1e100
+"""Capital beyond which nobody counts: the null hypothesis is impossible, or as good as that."""
+
+_LONGEST_WALK = 128
+
+
+class SignWalk:
+    """A bet that values symmetric about zero lean upwards. Each value is divided by the largest seen before it (by 1
+    until there was one) and cut to -1..1, so that small differences can be bet on too; for 0/1 scores that changes nothing.
+
+    `units` counts the steps before the first one that is not -1 or 1; None while there was no such step."""
+
+    def __init__(self) -> None:
+        self._capital = [1.0] * len(STAKES)
+        self._scale = 0.0
+        self._steps = 0
+        self.units: int | None = None
+
+    def push(self, value: float) -> None:
+        if value == 0.0:
+            return
+        payoff = max(-1.0, min(1.0, value / (self._scale or 1.0)))
+        self._scale = max(self._scale, abs(value))
+        if self.units is None and abs(payoff) != 1.0:
+            self.units = self._steps
+        self._steps += 1
+        self._capital = [min(CERTAIN, c * (1.0 + s * payoff)) for c, s in zip(self._capital, STAKES, strict=True)]
+
+    @property
+    def capital(self) -> float:
+        return sum(self._capital) / len(STAKES)
+
+
+class TotalWalk:
+    """A bet that `count` values in -1..1, met in random order without replacement, sum to more than zero. Once the sum so
+    far can't be undone by those still to come, the null hypothesis is impossible and the capital unbounded."""
+
+    def __init__(self, count: int) -> None:
+        self._left = count
+        self._sum = 0.0
+        self._capital = [1.0] * len(STAKES)
+
+    def push(self, value: float) -> None:
+        expected = -self._sum / self._left
+        if expected > -1.0:
+            limit = 0.95 / (1.0 + expected)
+            self._capital = [
+                min(CERTAIN, c * max(0.0, 1.0 + min(s, limit) * (value - expected)))
+                for c, s in zip(self._capital, STAKES, strict=True)
+            ]
+        self._sum += value
+        self._left -= 1
+
+    @property
+    def capital(self) -> float:
+        if self._sum > self._left:
+            return CERTAIN
+        return sum(self._capital) / len(STAKES)
+
+
+def agreement(new: float, old: float, boldness: float) -> float:
+    """An e-value from one fresh pair of scores in 0..1 against "the item's expected score did not rise": whatever that
+    score is, (1+c(2n-1))(1-c(2o-1)) has expectation at most 1 - c^2(2p-1)^2. A pair (1, 0) is worth up to 4, where a bet
+    on the sign of the difference could only double."""
+    return (1.0 + boldness * (2.0 * new - 1.0)) * (1.0 - boldness * (2.0 * old - 1.0))
+
+
+def any_gain(items: Iterable[float], shares: Sequence[float] = (0.2, 0.4, 0.6, 0.8)) -> float:
+    """An e-value against "no item improved" from one e-value per item: a bettor for each `share` of the items that may be
+    real gains, and the average of what they own."""
+    values = list(items)
+    total = 0.0
+    for share in shares:
+        capital = 1.0
+        for value in values:
+            capital = min(CERTAIN, capital * (1.0 - share + share * value))
+        total += capital
+    return total / len(shares)
+
+
+def sign_capital(wins: float, losses: float) -> float:
+    """What a `SignWalk` owns after so many whole wins and losses, in any order; fractions interpolate."""
+    return sum(min(CERTAIN, (1.0 + s) ** min(wins, 300.0) * (1.0 - s) ** losses) for s in STAKES) / len(STAKES)
+
+
+def sign_threshold(steps: int, level: float, units: int | None = None) -> float:
+    """The capital a `SignWalk` of at most `steps` steps must reach, so that a fair one does with probability at most `level`.
+
+    For unit steps the probability is computed exactly, which asks for less than the universal `1/level`. Where a step that
+    is not a unit came after `units` of them, what was not yet spent on those is all there is for the rest."""
+    if steps > _LONGEST_WALK:
+        return 1.0 / level
+    threshold, spent = _exact_threshold(steps, level)
+    return threshold if units is None else 1.0 / (level - spent[min(units, steps)])
+
+
+@lru_cache(maxsize=256)
+def _exact_threshold(steps: int, level: float) -> tuple[float, tuple[float, ...]]:
+    table = [[sign_capital(w, d - w) for w in range(d + 1)] for d in range(steps + 1)]
+    low, high = 1.0, 1.0 / level
+    best = _crossing(table, high)
+    for _ in range(20):
+        middle = math.sqrt(low * high)
+        spent = _crossing(table, middle)
+        if spent[-1] < level:
+            high, best = middle, spent
+        else:
+            low = middle
+    return high, best
+
+
+def _crossing(table: Sequence[Sequence[float]], threshold: float) -> tuple[float, ...]:
+    """The probability that a fair walk has reached `threshold` by each step."""
+    alive = [1.0]
+    crossed = [0.0]
+    for row in table[1:]:
+        reached = 0.0
+        following = [0.0] * len(row)
+        for wins, probability in enumerate(alive):
+            for after in (wins, wins + 1):
+                if row[after] >= threshold:
+                    reached += probability / 2
+                else:
+                    following[after] += probability / 2
+        crossed.append(crossed[-1] + reached)
+        alive = following
+    return tuple(crossed)
+
+
+def mean_interval(values: Sequence[float], level: float) -> tuple[float, float]:
+    """An interval for the mean of values in -1..1 met in random order, of confidence `level` wherever one stopped."""
+    counts = Counter(values)
+    low = _lower_bound(counts, (1.0 - level) / 2)
+    high = -_lower_bound(Counter({-value: count for value, count in counts.items()}), (1.0 - level) / 2)
+    return low, high
+
+
+def _lower_bound(counts: Counter[float], level: float) -> float:
+    def capital(mean: float) -> float:
+        total = 0.0
+        for stake in STAKES:
+            scaled = stake / (1.0 + abs(mean))
+            total += math.exp(min(200.0, sum(n * math.log1p(scaled * (v - mean)) for v, n in counts.items())))
+        return total / len(STAKES)
+
+    low, high = -1.0, 1.0
+    if capital(low) * level < 1.0:
+        return low
+    for _ in range(20):
+        middle = (low + high) / 2
+        if capital(middle) * level >= 1.0:
+            low = middle
+        else:
+            high = middle
+    return low

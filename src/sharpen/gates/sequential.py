@@ -1,0 +1,251 @@
+"""The default gate: spends rollouts where they decide, and stops as soon as they have.
+
+Items are judged in a random order that no outcome has a say in. Items the incumbent fails are screened first, out of turn:
+only they can show a gain, so a candidate without one is found out and rejected at a fraction of a pass. Nothing is ever
+accepted on such a peek. Acceptance rests on the items judged in turn, without a gap, and takes one of two proofs:
+
+* by repetition, where draws can be repeated: large differences are drawn again, both arms afresh. Against "no item
+  improved" the fresh pairs must win `2/alpha`: whatever made us choose an item, a fresh pair on it is fair game. And
+  against "the changes over all items sum to nothing or less" the items judged so far must win `1/direction`: a candidate that
+  repairs some items and breaks as many others does not pass.
+* by signs, always: the values of the items judged so far must lean upwards more than fair coins would with probability
+  `alpha/2` (`alpha` where draws can't be repeated: then it is the only proof).
+
+So a candidate that changes nothing is accepted with probability at most `alpha`. `alpha_spending="run"` divides `alpha` over
+the decisions of a whole run: nine tenths evenly over those planned, the last tenth over any beyond, the j-th of them getting
+6/(pi j)^2 of it, so that the sum stays below `alpha` however long the run gets.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from sharpen.core.errors import UsageError
+from sharpen.gates.base import Draw, Evidence, Need, Verdict
+from sharpen.gates.betting import SignWalk, TotalWalk, any_gain, mean_interval, sign_capital, sign_threshold
+from sharpen.gates.comparison import LARGE, Reading, fresh_pair, mean_difference, order_of, read, screen
+
+_CONFIDENCE = 0.95
+_OPTIMISM = 1.28
+"""Standard errors above the seen rate of gains that the futility rule still believes in."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sequential:
+    """Accepts on evidence, stops early. `worthwhile` is the smallest gain in mean score worth looking for, `block` the
+    items screened at once (0: a tenth of them, at least 5), `confirmations` the fresh pairs that must show a large
+    difference again, `redraws` the most fresh pairs on one item."""
+
+    alpha: float = 0.05
+    alpha_spending: Literal["decision", "run"] = "decision"
+    direction: float = 0.1
+    worthwhile: float = 0.04
+    block: int = 0
+    confirmations: int = 2
+    redraws: int = 4
+
+    name = "sequential"
+
+    def __post_init__(self) -> None:
+        for field in ("alpha", "direction"):
+            if not 0.0 < getattr(self, field) < 1.0:
+                raise UsageError(f"gate sequential: {field} must lie between 0 and 1, got {getattr(self, field)}")
+        if self.alpha_spending not in ("decision", "run"):
+            raise UsageError(f"gate sequential: alpha_spending is 'decision' or 'run', got {self.alpha_spending!r}")
+        if not 0.0 <= self.worthwhile < 1.0:
+            raise UsageError(f"gate sequential: worthwhile must lie in 0..1, got {self.worthwhile}")
+        if self.block < 0:
+            raise UsageError(f"gate sequential: block must be 0 (automatic) or more, got {self.block}")
+        if not 1 <= self.confirmations <= self.redraws:
+            raise UsageError(
+                f"gate sequential: confirmations must lie in 1..redraws, got {self.confirmations} and {self.redraws}"
+            )
+
+    def decide(self, evidence: Evidence) -> Verdict | Need:
+        state = _State.of(self, evidence)
+        if not state.order:
+            return Verdict(False, "no item could be compared: every one failed in an arm", evidence=1.0)
+        proof = state.proof()
+        if proof:
+            return state.verdict(True, proof)
+        futile = state.futility()
+        if futile:
+            return state.verdict(False, futile)
+        draws = state.wishes()
+        if not draws:
+            return state.verdict(False, f"not proven better after all {len(state.order)} items")
+        return Need(tuple(draws))
+
+    def level(self, decision: int, planned: int) -> float:
+        """The probability of a false accept that this decision may spend."""
+        if self.alpha_spending == "decision":
+            return self.alpha
+        planned = max(1, planned)
+        if decision < planned:
+            return 0.9 * self.alpha / planned
+        return 0.1 * self.alpha * 6.0 / (math.pi * (decision - planned + 1)) ** 2
+
+
+@dataclass(frozen=True, slots=True)
+class _State:
+    """Everything known at one call. `order` leaves out the items that failed in an arm; `turn` is how many of its items,
+    counted from the front, were judged without a gap."""
+
+    gate: Sequential
+    evidence: Evidence
+    readings: tuple[Reading, ...]
+    order: list[int]
+    turn: int
+    level: float
+
+    @classmethod
+    def of(cls, gate: Sequential, evidence: Evidence) -> _State:
+        readings = tuple(read(p, evidence.repeatable, gate.confirmations, gate.redraws) for p in evidence.pairs)
+        order = [item for item in order_of(len(readings), evidence.decision) if readings[item].usable]
+        turn = next((i for i, item in enumerate(order) if not readings[item].screened), len(order))
+        return cls(gate, evidence, readings, order, turn, gate.level(evidence.decision, evidence.planned))
+
+    # -- the two proofs
+
+    @property
+    def sign_level(self) -> float:
+        return self.level / 2 if self.evidence.repeatable else self.level
+
+    @property
+    def gain_capital(self) -> float:
+        """Winnings against "no item improved"."""
+        return any_gain(r.gain for r in self.readings if r.gain is not None)
+
+    def proof(self) -> str:
+        """Why the candidate is accepted; empty while it can't be."""
+        values = [self.readings[item].value for item in self.order[: self.turn]]
+        counts = f"{sum(v > 0 for v in values)} items better, {sum(v < 0 for v in values)} worse of {self.turn} judged"
+        signs = SignWalk()
+        for value in values:
+            signs.push(value)
+        if signs.capital >= sign_threshold(len(self.order), self.sign_level, signs.units):
+            return f"better by signs: {counts}, e = {signs.capital:.3g}"
+        if not self.evidence.repeatable:
+            return ""
+        gain = self.gain_capital
+        if gain >= 2.0 / self.level and self._passes(values):
+            return f"better by repetition: {counts}, e = {gain:.3g} on fresh pairs"
+        return ""
+
+    def _passes(self, values: Sequence[float]) -> bool:
+        walk = TotalWalk(len(self.order))
+        for value in values:
+            walk.push(value)
+        return walk.capital >= 1.0 / self.gate.direction
+
+    # -- when to give up
+
+    def futility(self) -> str:
+        """Why more rollouts would be wasted; empty while they may still decide."""
+        seen = [self.readings[item] for item in self.order if self.readings[item].screened]
+        wins = sum(self._expected(r) for r in seen)
+        losses = -sum(r.value for r in seen if r.value < 0 and not r.pending)
+        failing = sum(bool(r.failing) for r in seen)
+        chances = self._chances()
+        most = wins + _upper_rate(wins, failing) * chances if chances else sum(max(0.0, r.hope) for r in seen)
+        wanted = self.gate.worthwhile * len(self.order) if chances else 0.0
+        if most - losses <= wanted:
+            return f"no gain worth finding is in sight after {len(seen)} of {len(self.order)} items"
+        if not self.evidence.repeatable and sign_capital(most, losses) < sign_threshold(len(self.order), self.level):
+            return f"the evidence can't suffice any more after {len(seen)} of {len(self.order)} items"
+        return ""
+
+    def _expected(self, reading: Reading) -> float:
+        """The gain on an item, a pending one weighed by how far it got."""
+        if not reading.pending:
+            return max(0.0, reading.value)
+        return max(0.0, reading.hope) * (0.5 if reading.pairs == 0 else 0.8)
+
+    def _chances(self) -> float:
+        """How many items not yet screened could still show a gain."""
+        unseen = [self.readings[item] for item in self.order if not self.readings[item].screened]
+        known = [r.failing for r in self.readings if r.failing is not None]
+        share = (sum(known) + 1) / (len(known) + 2)
+        return sum(share if r.failing is None else float(r.failing) for r in unseen)
+
+    # -- what to ask for
+
+    def wishes(self) -> list[Draw]:
+        """The next draws: fresh pairs on pending gains, and a block of the screen, or what else stands in the way."""
+        pairs, readings = self.evidence.pairs, self.readings
+        draws = [d for i in self.order if readings[i].pending and readings[i].hope > 0 for d in fresh_pair(i, pairs[i])]
+        block = self.gate.block or max(5, math.ceil(len(self.order) / 10))
+        failing = [i for i in self.order if not readings[i].screened and readings[i].failing]
+        target = self._target()
+        if failing and not target:
+            return draws + [d for i in failing[:block] for d in screen(i, pairs[i])]
+        draws += [] if draws else self._more_proof()
+        in_turn = self.order[: target or len(self.order)]
+        gaps = [i for i in in_turn if not readings[i].screened][:block]
+        losses = [] if gaps else [i for i in in_turn if readings[i].pending and readings[i].value < 0]
+        draws += [d for i in gaps for d in screen(i, pairs[i])] + [d for i in losses for d in fresh_pair(i, pairs[i])]
+        if not draws:
+            beyond = [i for i in self.order if not readings[i].screened][:block]
+            draws = [d for i in beyond for d in screen(i, pairs[i])]
+        return draws
+
+    def _target(self) -> int:
+        """How many items must be judged in turn for a proof, if those not yet screened are no different and pending ones
+        turn out well; 0 when too little was gained so far to go for it."""
+        hopes = [self.readings[item].hope for item in self.order]
+        if sum(hopes) < self.gate.worthwhile * len(hopes) or sum(hopes) <= 0:
+            return 0
+        if self.evidence.repeatable:
+            total, wanted = TotalWalk(len(hopes)), 1.0 / self.gate.direction
+            return _first_reaching(total, hopes, wanted)
+        return _first_reaching(SignWalk(), hopes, sign_threshold(len(hopes), self.level))
+
+    def _more_proof(self) -> list[Draw]:
+        """One more fresh pair on each confirmed gain with the fewest so far, while fresh pairs have not won enough."""
+        if not self.evidence.repeatable or self.gain_capital >= 2.0 / self.level:
+            return []
+        gains = {i: r.pairs for i, r in enumerate(self.readings) if r.value >= LARGE and r.pairs < self.gate.redraws}
+        fewest = min(gains.values(), default=0)
+        return [d for i, n in gains.items() if n == fewest for d in fresh_pair(i, self.evidence.pairs[i])]
+
+    # -- the verdict
+
+    def verdict(self, accepted: bool, reason: str) -> Verdict:
+        """The decision with the effect on the mean score, estimated apart for items the incumbent failed at first, for
+        those it passed and for those where that was not known, since these were not screened at the same rate."""
+        effect: float | None = 0.0
+        low = high = 0.0
+        groups = {r.failing for r in (self.readings[i] for i in self.order)}
+        for group in groups:
+            items = [i for i in self.order if self.readings[i].failing is group]
+            seen = [mean_difference(self.evidence.pairs[i]) for i in items if self.readings[i].screened]
+            found = [d for d in seen if d is not None]
+            share = len(items) / len(self.order)
+            below, above = mean_interval(found, 1.0 - (1.0 - _CONFIDENCE) / len(groups)) if found else (-1.0, 1.0)
+            low, high = low + share * below, high + share * above
+            effect = None if effect is None or not found else effect + share * sum(found) / len(found)
+        signs = SignWalk()
+        for item in self.order[: self.turn]:
+            signs.push(self.readings[item].value)
+        strongest = max(signs.capital, self.gain_capital if self.evidence.repeatable else 0.0)
+        return Verdict(accepted, reason, effect, max(-1.0, low), min(1.0, high), strongest)
+
+
+def _first_reaching(walk: SignWalk | TotalWalk, values: Sequence[float], wanted: float) -> int:
+    for count, value in enumerate(values, 1):
+        walk.push(value)
+        if walk.capital >= wanted:
+            return count
+    return 0
+
+
+def _upper_rate(hits: float, trials: int) -> float:
+    """An optimistic reading of a rate: the upper end of Wilson's interval."""
+    if trials == 0:
+        return 1.0
+    square, rate = _OPTIMISM**2, min(1.0, hits / trials)
+    spread = _OPTIMISM * math.sqrt(rate * (1.0 - rate) / trials + square / (4 * trials * trials))
+    return (rate + square / (2 * trials) + spread) / (1.0 + square / trials)

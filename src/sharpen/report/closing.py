@@ -1,0 +1,257 @@
+"""The report at the end of a training, and as much of it as there is for one that is not at its end.
+
+Every section is a function of `results.json` (and of the trained texts), and returns what rich can print; a section with
+nothing to say returns None. The order is the reader's: is it better, by how much, what is it now, what brought it, what did
+it cost, where is it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.table import Table
+from rich.text import Text
+
+from sharpen.core.candidate import Candidate
+from sharpen.report import steps, text
+
+Results = Mapping[str, Any]
+Block = Text | Table
+
+_LONG = 2_400
+"""A skill of more characters than this is shown in part."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a job's files are, as they should be shown."""
+
+    run: Path
+    job: Path
+
+    @property
+    def name(self) -> str:
+        return self.run.name
+
+    def best(self) -> Path | None:
+        path = self.job / "checkpoints" / "best"
+        return path if path.exists() else None
+
+
+def closing(results: Results, place: Place, skill: Candidate | None) -> Iterator[Block]:
+    """All sections that have something to say, each under its heading."""
+    sections = (
+        ("Test", [verdict(results), scores(results), by_type(results), confirmation(results)]),
+        ("The trained skill" if changed(results) else "The skill", [trained(skill)]),
+        ("What each accepted edit brought", [accepted(results)]),
+        ("Steps", [counts(results)]),
+        ("Cost", [costs(results)]),
+        ("Where everything is", [whereabouts(place)]),
+        ("What to try next", [next_steps(results, place)]),
+    )
+    for name, blocks in sections:
+        there = [block for block in blocks if block is not None]
+        if there:
+            yield heading(name)
+            yield from there
+
+
+def heading(name: str) -> Text:
+    return Text(f"\n{name}", style="bold")
+
+
+def table(*columns: str, left: int = 1) -> Table:
+    """A plain table whose first `left` columns are texts and the rest numbers."""
+    made = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="dim")
+    for number, name in enumerate(columns):
+        made.add_column(name, justify="left" if number < left else "right", overflow="fold")
+    return made
+
+
+def changed(results: Results) -> bool:
+    """Whether the best candidate is another one than training started from."""
+    test = results["test"]
+    if "best" in test and "initial" in test:
+        return bool(test["best"]["candidate"] != test["initial"]["candidate"])
+    return any(step["action"] == "accept" for step in results["steps"])
+
+
+def verdict(results: Results) -> Text | None:
+    """Is it better? In one sentence, with the paired difference and its interval."""
+    gain = results["gain"].get("best")
+    if gain is None:
+        return None
+    if not changed(results):
+        return Text("No gain: no change proved itself, so the skill is the one training started from.", style="yellow")
+    low, high = gain["low"], gain["high"]
+    difference = f"{text.signed(gain['mean'])}, 95 % interval {text.interval(low, high, sign=True)}"
+    basis = f"{text.plural(gain['n'], 'test item')} that training never saw, paired"
+    if low > 0:
+        return Text(f"Better by {difference} ({basis}).", style="green")
+    if high < 0:
+        return Text(f"Worse by {difference} ({basis}).", style="red")
+    return Text(f"No gain shown: {difference} ({basis}); a difference of zero is not ruled out.", style="yellow")
+
+
+def scores(results: Results) -> Table | None:
+    test = results["test"]
+    if not test:
+        return None
+    made = table("", "score", "95 % interval", "items", "failed")
+    names = {"initial": "before", "best": "after (best)", "final": "after (last)"}
+    shown: set[str] = set()
+    for which, row in test.items():
+        if which == "final" and row["candidate"] in shown:
+            continue
+        shown.add(row["candidate"])
+        made.add_row(names.get(which, which), *_score_cells(row))
+    return made
+
+
+def by_type(results: Results) -> Table | None:
+    """Before and after for each task type, where there is more than one."""
+    test = results["test"]
+    if "initial" not in test or "best" not in test or len(test["initial"]["by_type"]) < 2:
+        return None
+    made = table("by type", "items", "before", "after")
+    for kind, before in test["initial"]["by_type"].items():
+        after = test["best"]["by_type"].get(kind, {})
+        made.add_row(kind, text.count(before["n"]), text.score(before["mean"]), text.score(after.get("mean")))
+    return made
+
+
+def confirmation(results: Results) -> Text | None:
+    """The honest score of the best on val, beside the one it was chosen by."""
+    best = results["best"]
+    if best is None or not changed(results):
+        return None
+    confirmed = best.get("confirmed")
+    if confirmed is None or confirmed["value"] is None:
+        why = "" if confirmed is None else f" ({confirmed['how']})"
+        return Text(f"Best on val: {text.score(best['raw'])}, the score it was chosen by; not confirmed{why}.")
+    return Text(
+        f"Best on val: {text.score(confirmed['value'])} {text.interval(confirmed['low'], confirmed['high'])} when measured "
+        f"again ({confirmed['how']}, {confirmed['n']}); chosen by {text.score(best['raw'])}, which flatters it; "
+        f"the skill at the start has {text.score(confirmed['initial'])} there."
+    )
+
+
+def trained(skill: Candidate | None) -> Text | None:
+    """The text itself, in full where it is short."""
+    if skill is None:
+        return None
+    parts = []
+    for name, content in skill.parts.items():
+        whole = content.rstrip("\n")
+        if len(whole) > _LONG:
+            whole = f"{whole[:_LONG].rstrip()}\n… ({text.count(len(content))} characters in all)"
+        title = f"{name}\n" if len(skill.parts) > 1 else ""
+        parts.append(title + "\n".join(f"  {line}" for line in whole.splitlines()))
+    return Text("\n\n".join(parts))
+
+
+def accepted(results: Results) -> Table | None:
+    rows = [step for step in results["steps"] if step["action"] == "accept"]
+    if not rows:
+        return None
+    made = table("step", "edit", "effect on val", "rollouts", left=2)
+    for step in rows:
+        decision = step["decision"]
+        made.add_row(
+            str(step["step"]), steps.edits(step["edits"]), steps.effect(decision), text.count(decision["rollouts"])
+        )
+    return made
+
+
+def counts(results: Results) -> Text | None:
+    """How the steps ended, and what was left out of them."""
+    if not results["steps"]:
+        return None
+    tally: dict[str, int] = {}
+    for step in results["steps"]:
+        tally[step["action"]] = tally.get(step["action"], 0) + 1
+    parts = [f"{number} {steps.action(name)}" for name, number in sorted(tally.items())]
+    words = f"{text.plural(len(results['steps']), 'step')}: {', '.join(parts)}."
+    if results["failed_rollouts"]:
+        words += f" {text.plural(results['failed_rollouts'], 'rollout')} failed and are in no mean."
+    if results["lost_answers"]:
+        words += f" {text.plural(results['lost_answers'], 'answer')} of the optimizer were not usable."
+    return Text(words)
+
+
+def costs(results: Results) -> Table | None:
+    """Calls, tokens and seconds by stage; money where there is any."""
+    usage, clock = results["usage"], results["clock"]
+    if not usage["stages"]:
+        return None
+    stages: dict[str, list[Mapping[str, Any]]] = {}
+    for key, roles in usage["stages"].items():
+        stages.setdefault(key.partition("/")[0], []).extend(roles.values())
+    money = any(row["money"] != 0 for rows in stages.values() for row in rows)
+    made = table("stage", "calls", "prompt tokens", "of them cached", "new tokens", "seconds", *(["money"] * money))
+    order = list(clock["stages"]) + [name for name in stages if name not in clock["stages"]]
+    for name in order:
+        if name in stages:
+            made.add_row(name, *_cost_cells(stages[name], clock["stages"].get(name), money))
+    made.add_row("all", *_cost_cells([usage["total"]], clock["seconds"], money), style="bold")
+    return made
+
+
+def whereabouts(place: Place) -> Table:
+    made = Table(box=None, pad_edge=False, show_header=False, padding=(0, 3, 0, 0))
+    made.add_column()
+    made.add_column(overflow="fold")
+    best = place.best()
+    if best is not None:
+        made.add_row("the skill", str(best / "parts"))
+    made.add_row("all checkpoints", str(place.job / "checkpoints"))
+    made.add_row("the whole story", str(place.job / "events.jsonl"))
+    made.add_row("results", str(place.job / "results.json"))
+    made.add_row("what was paid for", str(place.run / "ledger.db"))
+    return made
+
+
+def next_steps(results: Results, place: Place) -> Table:
+    made = Table(box=None, pad_edge=False, show_header=False, padding=(0, 3, 0, 0))
+    made.add_column(no_wrap=True)
+    made.add_column()
+    for command, why in _commands(results, place):
+        made.add_row(command, why)
+    return made
+
+
+def _commands(results: Results, place: Place) -> Iterator[tuple[str, str]]:
+    elsewhere = "" if place.run.parent == Path("runs") else f" --runs {place.run.parent}"
+    run = f"{place.name}{elsewhere}"
+    if results["status"] == "done":
+        yield f"sharpen resume {run} --verify", "tell the story again from the ledger and compare"
+    elif results["status"] == "budget":
+        yield f"sharpen resume {run} --budget calls={2 * results['usage']['total']['calls']}", "carry on with more"
+    else:
+        yield f"sharpen resume {run}", "carry on where it stopped"
+    if changed(results) and place.best() is not None:
+        yield f"sharpen eval {run} --split val --against initial", "the same question on another split"
+    yield f"sharpen status {run}", "every step"
+    yield "sharpen list tasks", "what else there is to train on"
+    yield "sharpen train --help", "your own data, other models, budgets"
+
+
+def _score_cells(row: Mapping[str, Any]) -> tuple[str, str, str, str]:
+    return (
+        text.score(row["mean"]),
+        text.interval(row["low"], row["high"]),
+        text.count(row["n"]),
+        text.count(row["failed"]),
+    )
+
+
+def _cost_cells(rows: list[Mapping[str, Any]], seconds: float | None, money: bool) -> list[str]:
+    sums = [sum(row[name] for row in rows) for name in ("calls", "prompt_tokens", "cached_tokens", "completion_tokens")]
+    cells = [*map(text.count, sums), text.seconds(seconds)]
+    if money:
+        known = [row["money"] for row in rows]
+        cells.append("unknown" if None in known else f"{sum(known):.4f}")
+    return cells
