@@ -21,11 +21,11 @@ from sharpen.core.rng import Stream
 from sharpen.models.local import LocalModel
 from sharpen.models.weights import locate
 
-ONES = (
-    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
-    "seventeen eighteen nineteen"
-).split()
-TENS = "- - twenty thirty forty fifty sixty seventy eighty ninety".split()
+ONES = [
+    *("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"),
+    *("thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen"),
+]
+TENS = ["", "", "twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"]
 EXAMPLES = 16
 INSTRUCTIONS = (
     "Write the number that the user gives in words as digits. Answer with the digits only, with no spaces, "

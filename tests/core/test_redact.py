@@ -24,9 +24,7 @@ def nothing_known() -> Iterator[None]:
 def test_a_known_secret_is_blanked_wherever_it_stands() -> None:
     remember("hunter2-hunter2")
     assert redact("key hunter2-hunter2, and xhunter2-hunter2y") == f"key {BLANK}, and x{BLANK}y"
-    assert redact_json({"a": ["at hunter2-hunter2", {"b": "hunter2-hunter2"}]}) == {
-        "a": [f"at {BLANK}", {"b": BLANK}]
-    }
+    assert redact_json({"a": ["at hunter2-hunter2", {"b": "hunter2-hunter2"}]}) == {"a": [f"at {BLANK}", {"b": BLANK}]}
 
 
 def test_the_longer_of_two_secrets_goes_first() -> None:
@@ -47,7 +45,9 @@ def test_a_secret_read_from_a_file_with_its_newline_is_known_without_it() -> Non
 
 
 def test_environment_variables_that_name_a_secret_are_remembered() -> None:
-    remember_environment({"OPENAI_API_KEY": "sesame-open", "HF_TOKEN": "huggable", "PATH": "/usr/bin", "MONKEY": "banana"})
+    remember_environment(
+        {"OPENAI_API_KEY": "sesame-open", "HF_TOKEN": "huggable", "PATH": "/usr/bin", "MONKEY": "banana"}
+    )
     assert redact("sesame-open huggable /usr/bin banana") == f"{BLANK} {BLANK} /usr/bin banana"
 
 

@@ -91,4 +91,3 @@ def test_an_empty_range_is_refused(bound: int) -> None:
         Stream(0).below(bound)
     with pytest.raises(ValueError, match="positive"):
         Stream(0).choice([])
-

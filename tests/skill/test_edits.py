@@ -198,7 +198,7 @@ class TestParts:
         edit = Edit(Op.APPEND, "x", part="new.md")
         assert apply(self.two, [edit]).rows[0].status is Status.UNKNOWN_PART
         allowed = apply(self.two, [edit], Limits(new_parts=True))
-        assert allowed.after["new.md"] == "x\n" and list(allowed.after) == ["SKILL.md", "notes/dates.md", "new.md"]
+        assert allowed.after["new.md"] == "x\n" and list(allowed.after) == ["SKILL.md", "new.md", "notes/dates.md"]
 
     @pytest.mark.parametrize("name", ["", "../up.md", "/etc/x", "a//b", "a\\b", "a/.", "c:x", "a\nb", " x"])
     def test_a_new_part_needs_a_name_that_is_safe_as_a_file(self, name: str):

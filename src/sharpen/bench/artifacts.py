@@ -36,7 +36,7 @@ def write_job_meta(folder: Path, spec: JobSpec) -> None:
 def results(lines: Sequence[Line]) -> dict[str, Any]:
     """Everything a job came to, as far as its story goes."""
     started = _first(lines, "job_started") or {}
-    ended = _last(lines, "job_ended")
+    ended, capped = _last(lines, "job_ended"), _first(lines, "budget_ended")
     return {
         "schema_version": SCHEMA_VERSION,
         "job_id": started.get("job_id"),
@@ -45,6 +45,7 @@ def results(lines: Sequence[Line]) -> dict[str, Any]:
         "seed": started.get("seed"),
         "status": ended["status"] if ended else "unfinished",
         "message": ended["message"] if ended else "",
+        "budget_ended": None if capped is None else capped["message"],
         "steps": [step(lines, done) for done in _all(lines, "step_done")],
         "best": _best(lines),
         "test": {line["which"]: _summary(line) for line in _all(lines, "tested")},

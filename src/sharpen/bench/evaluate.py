@@ -66,7 +66,9 @@ class Files:
 
 
 def samples(setup: Setup, wish: Wish) -> int:
-    """How many attempts at each item tell something new."""
+    """How many attempts at each item tell something new. A wish that cannot be is refused."""
+    if not setup.splits[wish.split]:
+        raise UsageError(f"the split {wish.split} of {setup.task.name} has no items")
     if wish.repeats < 1:
         raise UsageError(f"repeats must be at least 1, got {wish.repeats}")
     return wish.repeats if setup.sampling.seed is not None else 1

@@ -187,7 +187,7 @@ async def _carry_out(job: Job, parts: Parts) -> str:
             await finish(job, trained, step=job.progress.step)
         except BudgetExhausted as error:
             status = "budget"
-            job.emit(BudgetEnded(f"before the closing measurement was complete: {error}"))
+            job.emit(BudgetEnded(str(error)))
             job.checkpoint(trained.best, trained.best_step, {"raw": trained.raw, "confirmed": None}, name="best")
     job.emit(JobEnded(status, "", job.meter.table()))
     return status

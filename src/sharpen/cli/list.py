@@ -62,13 +62,16 @@ def models() -> list[Entry]:
 def gates() -> list[Entry]:
     from sharpen.gates import registry
 
-    return [Entry(gate.name, gate.description, settings=settings_of(gate.params)) for gate in registry.known()]
+    return [
+        Entry(gate.name, gate.description, settings=tuple(Setting(s.name, s.default, s.description) for s in gate.params))
+        for gate in registry.known()
+    ]
 
 
 def proposers() -> list[Entry]:
     from sharpen.trainers.reflact import proposers as rooms
 
-    return [Entry(name, first_sentence(type(rooms.get(name)).__doc__)) for name in rooms.NAMES]
+    return [Entry(name, _PROPOSERS.get(name, "")) for name in rooms.NAMES]
 
 
 def metrics() -> list[Entry]:
@@ -77,6 +80,11 @@ def metrics() -> list[Entry]:
     return [Entry(name, _METRICS.get(name, "")) for name in (*room.names(), "path/to/file.py:function")]
 
 
+_PROPOSERS = {
+    "examples": "worked examples from the train split, chosen by what failed",
+    "instructions": "instruction lines from the task's description and the scorer's feedback",
+    "prune": "removal and reordering of what does not help",
+}
 _METRICS = {
     "exact_match": "the answer is the reference, apart from case, spaces, quotes and a full stop at the end",
     "contains": "the reference stands in the answer as words of its own",
@@ -113,21 +121,18 @@ def command(kind: str | None, as_json: bool) -> int:
 
 
 def _show(name: str, rows: list[Entry], *, in_full: bool) -> None:
-    from sharpen.cli.running import console
+    from sharpen.cli.running import console, show
     from sharpen.report import closing
 
-    out = console()
-    out.print(closing.heading(name), soft_wrap=True)
     table = closing.table("name", "what it is", "", left=3)
     table.show_header = False
     for row in rows:
-        needs = f"(not here: {row.missing})" if row.missing else row.detail
-        table.add_row(row.name, row.description, needs)
-    out.print(table)
+        table.add_row(row.name, row.description, f"(not here: {row.missing})" if row.missing else row.detail)
+    blocks: list[closing.Block] = [closing.heading(name), table]
     for row in rows if in_full else ():
         if row.settings:
-            out.print(closing.heading(f"settings of {row.name}"), soft_wrap=True)
-            out.print(_settings(row))
+            blocks += [closing.heading(f"settings of {row.name}"), _settings(row)]
+    show(console(), blocks)
 
 
 def _settings(row: Entry) -> Any:
@@ -149,7 +154,3 @@ def settings_of(schema: type[BaseModel]) -> tuple[Setting, ...]:
 
 def _plain(value: Any) -> Any:
     return list(value) if isinstance(value, tuple) else value
-
-
-def first_sentence(doc: str | None) -> str:
-    return " ".join((doc or "").split()).partition(". ")[0].rstrip(".")

@@ -10,13 +10,14 @@ import asyncio
 import json
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import click
 from rich.console import Console
+from rich.text import Text
 
 from sharpen.bench.layout import RunFolder, read_json
 from sharpen.bench.runner import Parts, Session
@@ -99,9 +100,12 @@ def report(folder: RunFolder, job: Path, output: Output) -> None:
     show(out, closing.closing(results, closing.Place(folder.path, job), best_skill(job)))
 
 
-def show(out: Console, blocks: Iterator[closing.Block]) -> None:
+def show(out: Console, blocks: Iterable[closing.Block]) -> None:
+    """Print texts and tables; in a file or a pipe, without the spaces that fill up a table's rows."""
     for block in blocks:
-        out.print(block, soft_wrap=not hasattr(block, "columns"))
+        with out.capture() as captured:
+            out.print(block, soft_wrap=isinstance(block, Text))
+        click.echo("\n".join(line.rstrip() for line in captured.get().splitlines()))
 
 
 def best_skill(job: Path) -> Candidate | None:
@@ -144,7 +148,9 @@ def shown(path: Path) -> str:
 async def _run(parts: Parts, folder: RunFolder, display: live.Display, more_budget: bool) -> str:
     started: list[Job] = []
     setup = parts.setup
-    watch = live.Watch(display, parts.trainer.closing_calls(setup.task, setup.splits))
+    # Usually the start and the best are tested and confirmed; the trainer's own bound also allows for a third candidate.
+    closing_calls = (2 * len(setup.splits.test) + len(setup.splits.val)) * setup.task.calls_per_rollout
+    watch = live.Watch(display, closing_calls)
 
     def begin(job: Job) -> None:
         started.append(job)

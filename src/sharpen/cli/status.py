@@ -32,7 +32,7 @@ def command(run: str | None, runs: Path, as_json: bool) -> int:
 
 def _all_runs(root: Path, as_json: bool) -> int:
     from sharpen.bench.layout import RunFolder
-    from sharpen.cli.running import console
+    from sharpen.cli.running import console, show
 
     folders = [RunFolder(path.parent.parent) for path in root.glob("*/meta/config.snapshot.yaml")]
     found = [row for folder in folders for row in _standings(folder)]
@@ -42,7 +42,7 @@ def _all_runs(root: Path, as_json: bool) -> int:
     elif not found:
         click.echo(f"no runs in {root}; start one with `sharpen demo` or `sharpen train`")
     else:
-        console().print(_table(found))
+        show(console(), [_table(found)])
     return 0
 
 
@@ -65,10 +65,9 @@ def _one_run(folder: RunFolder, as_json: bool) -> int:
             click.echo(json.dumps({"run": str(folder.path), "job": str(job), "state": state, **found}))
             continue
         out = console()
-        out.print(_table([row]))
-        if row.message:
-            click.echo(f"\n{row.message}")
-        out.print(_steps(found["steps"]))
+        show(out, [_table([row])])
+        if found["steps"]:
+            show(out, [_steps(found["steps"])])
         show(out, closing.closing(found, closing.Place(folder.path, job), best_skill(job)))
     return 0
 

@@ -11,7 +11,8 @@ MAIN_PART = "SKILL.md"
 
 
 class Candidate:
-    """An immutable set of named texts. `SKILL.md` is the main part unless the only part has another name."""
+    """An immutable set of named texts. `SKILL.md` is the main part, or the first by name where there is none. The parts
+    stand in one order, main part first, so that candidates with the same digest look the same to whoever reads them."""
 
     __slots__ = ("_digest", "_parts")
 
@@ -19,7 +20,8 @@ class Candidate:
         named = {MAIN_PART: parts} if isinstance(parts, str) else dict(parts)
         if not named:
             raise ValueError("a candidate needs at least one part")
-        self._parts: Mapping[str, str] = MappingProxyType(named)
+        ordered = sorted(named.items(), key=lambda part: (part[0] != MAIN_PART, part[0]))
+        self._parts: Mapping[str, str] = MappingProxyType(dict(ordered))
         self._digest = digest(named)
 
     @property
@@ -33,7 +35,7 @@ class Candidate:
     @property
     def main(self) -> str:
         """The name of the main part."""
-        return MAIN_PART if MAIN_PART in self._parts else next(iter(self._parts))
+        return next(iter(self._parts))
 
     @property
     def text(self) -> str:

@@ -27,7 +27,8 @@ _known: set[str] = set()
 
 def remember(secret: str | None) -> None:
     """Register a secret, so that it is blanked from now on. Very short values would blank ordinary text: ignored."""
-    if secret and len(secret) >= _SHORTEST:
+    secret = (secret or "").strip()
+    if len(secret) >= _SHORTEST:
         _known.add(secret)
 
 
@@ -62,9 +63,19 @@ def redact_json(value: Json) -> Json:
         return redact(value)
     if isinstance(value, Mapping):
         return {
-            key: BLANK if isinstance(inner, str) and inner and names_secret(str(key)) else redact_json(inner)
-            for key, inner in value.items()
+            key: _blank(inner) if names_secret(str(key)) else redact_json(inner) for key, inner in value.items()
         }
     if isinstance(value, list | tuple):
         return [redact_json(inner) for inner in value]
+    return value
+
+
+def _blank(value: Json) -> Json:
+    """A value whose key names a secret: every text in it is one."""
+    if isinstance(value, str):
+        return BLANK if value else value
+    if isinstance(value, Mapping):
+        return {key: _blank(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_blank(inner) for inner in value]
     return value

@@ -43,10 +43,15 @@ class Answer:
 
 async def put(gateway: Gateway, story: Story, meter: Meter, question: Question, seed: int, stage: str) -> Answer:
     """Ask, validate, ask once more if need be; leave one event."""
+    story.stop_where_it_stopped()
     slot = story.reserve()
     try:
         on_record = _failure_on_record(slot)
-        answer, usage = on_record or await _ask(gateway, question, seed)
+        if on_record is not None:
+            answer, usage = on_record
+            gateway.count(usage)
+        else:
+            answer, usage = await _ask(gateway, question, seed)
     except BaseException:
         story.cancel(slot)
         raise
@@ -57,13 +62,13 @@ async def put(gateway: Gateway, story: Story, meter: Meter, question: Question, 
 
 
 async def _ask(gateway: Gateway, question: Question, seed: int) -> tuple[Answer, Usage]:
-    from sharpen.models.schema import reask, validate
+    from sharpen.models.schema import json_schema, reask, validate
 
     request = Request(
         messages=question.messages,
         max_tokens=question.max_tokens,
         temperature=question.temperature,
-        schema=None if question.schema is None else question.schema.model_json_schema(),
+        schema=None if question.schema is None else json_schema(question.schema),
     )
     usage = NOTHING
     problem = ""
@@ -87,8 +92,8 @@ async def _ask(gateway: Gateway, question: Question, seed: int) -> tuple[Answer,
 
 
 def _failure_on_record(slot: Slot) -> tuple[Answer, Usage] | None:
-    """A call that failed for a passing reason when the story was first told is not made again while it is retold."""
+    """A question that brought nothing usable when the story was first told is not put again while it is retold."""
     told = slot.expected
-    if told is None or told.get("type") != Asked.type or told["error"] is None or told["error"].startswith("bad_reply"):
+    if told is None or told.get("type") != Asked.type or told["error"] is None:
         return None
     return Answer(None, told["error"], told["asked_again"]), Usage.from_told(told["usage"])

@@ -1,7 +1,8 @@
 """Caps on calls, tokens, money and seconds that are never passed, however many calls are under way.
 
 Before a call goes out, the most it can cost is held; when its reply is there, the hold becomes what it did cost. A call
-that does not fit waits while other holds may still shrink, and is refused with `BudgetExhausted` when they can't. What a
+that does not fit waits while other holds may still shrink, and is refused with `BudgetExhausted` when they can't; nobody
+overtakes those who wait, so that who is refused does not depend on how fast the others are. What a
 resumed job finds in the ledger is charged as if it had been paid now, so that a cap ends a resumed job where it would have
 ended an undisturbed one. A part of the budget can be set aside for the closing measurement, so that a job that runs into
 its cap still ends with a test score.
@@ -47,7 +48,11 @@ class Budget:
     spent: Usage = NOTHING
     _held: Hold = field(default_factory=lambda: Hold(0, 0, 0.0))
     _aside: int = 0
-    _changed: asyncio.Condition = field(default_factory=asyncio.Condition)
+    _began: tuple[float, int] | None = None
+    """Seconds and calls at the first hold: the pace of calls is reckoned from there, not from a model's slow start."""
+    _waiting: int = 0
+    _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+    _changed: asyncio.Event = field(default_factory=asyncio.Event)
 
     @property
     def aside(self) -> int:
@@ -84,24 +89,29 @@ class Budget:
     async def hold(self, tokens: int, money: float | None) -> Hold:
         """Reserve one call that can use up to `tokens` and cost up to `money`."""
         wanted = Hold(1, tokens, money or 0.0)
-        if self._fits(wanted):
+        if self._began is None and self.caps.seconds is not None:
+            self._began = (self.elapsed(), self.spent.calls)
+        if self._waiting == 0 and self._fits(wanted):
             self._add(wanted, 1)
             return wanted
-        async with self._changed:
-            while (missing := self._missing(wanted)) is not None:
-                if self._held.calls == 0:
-                    raise BudgetExhausted(missing)
-                await self._changed.wait()
-            self._add(wanted, 1)
+        self._waiting += 1
+        try:
+            async with self._turn:
+                while (missing := self._missing(wanted)) is not None:
+                    if self._held.calls == 0:
+                        raise BudgetExhausted(missing)
+                    self._changed.clear()
+                    await self._changed.wait()
+                self._add(wanted, 1)
+        finally:
+            self._waiting -= 1
         return wanted
 
     async def settle(self, hold: Hold, usage: Usage) -> None:
         """Turn a hold into what the call cost (nothing, if it failed)."""
         self._add(hold, -1)
         self.spent += usage
-        if self._has_caps:
-            async with self._changed:
-                self._changed.notify_all()
+        self._changed.set()
 
     @property
     def _has_caps(self) -> bool:
@@ -116,27 +126,32 @@ class Budget:
         return not self._has_caps or self._missing(wanted) is None
 
     def _missing(self, wanted: Hold) -> str | None:
-        """Why a call does not fit now, or None when it does."""
+        """Why a call does not fit now, or None when it does. The words become part of the story, so they hold no number
+        that depends on which calls happened to be first."""
         caps, spent, held = self.caps, self.spent, self._held
         if caps.calls is not None and spent.calls + held.calls + wanted.calls + self._aside > caps.calls:
             return f"the cap of {caps.calls} calls is reached: {spent.calls} used"
         aside = self._aside * _MARGIN / max(spent.calls, 1)
         if caps.tokens is not None and spent.tokens * (1 + aside) + held.tokens + wanted.tokens > caps.tokens:
-            return f"the cap of {caps.tokens} tokens is reached: {spent.tokens} used, the next call may need {wanted.tokens}"
+            return f"the cap of {caps.tokens} tokens leaves no room for another call"
         paid = spent.money or 0.0
         if caps.money is not None and paid * (1 + aside) + held.money + wanted.money > caps.money:
-            return (
-                f"the cap of {caps.money:g} in money is reached: {paid:.4f} spent, one more may cost {wanted.money:.4f}"
-            )
+            return f"the cap of {caps.money:g} in money leaves no room for another call"
         return self._late()
 
     def _late(self) -> str | None:
         if self.caps.seconds is None:
             return None
         elapsed = self.elapsed()
-        share = self._aside * _MARGIN / max(self.spent.calls, 1) if self._aside else 0.0
-        needed = elapsed * (1 + share)
+        needed = elapsed + self._aside * _MARGIN * self._pace(elapsed)
         return f"the cap of {self.caps.seconds:g} seconds is reached" if needed > self.caps.seconds else None
+
+    def _pace(self, elapsed: float) -> float:
+        """Seconds per call so far, those under way included; 0 while nothing is known."""
+        if self._began is None:
+            return 0.0
+        at, before = self._began
+        return (elapsed - at) / max(1, self.spent.calls + self._held.calls - before)
 
     def _check_seconds(self) -> None:
         late = self._late()

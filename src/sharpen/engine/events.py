@@ -179,8 +179,15 @@ class JobEnded(Event):
 
 def line(n: int, event: Event, clock: dict[str, Json]) -> bytes:
     """The line of an event, without its newline."""
-    record = {"n": n, "type": event.type, **event.fields(), "clock": clock}
-    return json.dumps(record, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+    return encode({"n": n, "type": event.type, **event.fields(), "clock": clock})
+
+
+def encode(record: dict[str, Any]) -> bytes:
+    """A record as one line of UTF-8; escaped where it holds half a surrogate pair, which UTF-8 has no form for."""
+    try:
+        return json.dumps(record, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+    except UnicodeEncodeError:
+        return json.dumps(record, allow_nan=False, separators=(",", ":")).encode()
 
 
 def without_clock(record: dict[str, Any]) -> dict[str, Any]:

@@ -33,3 +33,14 @@ async def run_all(pieces: Sequence[T], work: Callable[[T], Awaitable[None]], *, 
     await asyncio.gather(*(worker() for _ in range(min(at_once, len(pieces)))))
     if errors:
         raise errors[0]
+
+
+async def together(*pieces: Awaitable[T]) -> list[T]:
+    """All results, in order. If one fails, the error is raised once the others are done: none goes on unattended."""
+    ended = await asyncio.gather(*pieces, return_exceptions=True)
+    results: list[T] = []
+    for end in ended:
+        if isinstance(end, BaseException):
+            raise end
+        results.append(end)
+    return results

@@ -16,7 +16,7 @@ from sharpen.core.chat import Reply, Request
 from sharpen.core.digest import Json, canonical
 from sharpen.core.errors import SharpenError, UsageError
 from sharpen.core.redact import redact_known
-from sharpen.core.usage import NOTHING
+from sharpen.core.usage import NOTHING, Usage
 from sharpen.engine.budget import Budget
 from sharpen.engine.limits import Limiter
 from sharpen.engine.retry import Retry, RetryPolicy, with_retries
@@ -60,6 +60,10 @@ class Gateway:
             raise UsageError(f"no model is given for the role {role!r}; given: {', '.join(self.models) or 'none'}")
         return self.models[role]
 
+    def count(self, usage: Usage) -> None:
+        """Count towards the budget what was paid for in an earlier session and is not in the ledger."""
+        self._budget.charge(usage)
+
     async def complete(self, role: str, request: Request, draw: Json, *, keep_request: bool = False) -> Reply:
         """The reply to `request`. `draw` tells one random draw from another; it is ignored where there is no randomness."""
         model = self.model(role)
@@ -69,8 +73,8 @@ class Gateway:
             request = dataclasses.replace(request, seed=_seed(draw))
         key = reply_key(model.identity, request, draw)
         stored = self._ledger.reply(key)
-        if stored is None and key in self._flying:
-            stored = await asyncio.shield(self._flying[key])
+        while stored is None and key in self._flying:
+            stored = await _landing(self._flying[key])
         if stored is not None:
             self._budget.charge(stored.usage)
             return stored
@@ -84,9 +88,12 @@ class Gateway:
             self._ledger.add_reply(key, model.name, role, reply, kept)
             future.set_result(reply)
             return reply
+        except asyncio.CancelledError:
+            future.cancel()
+            raise
         except BaseException as error:
             future.set_exception(error)
-            future.exception()
+            future.exception()  # marks it as seen: often nobody else waits for it
             raise
         finally:
             del self._flying[key]
@@ -105,8 +112,23 @@ class Gateway:
             self.paid_calls += 1
         finally:
             await self._budget.settle(hold, usage)
-        clean = redact_known(reply.text)
+        clean = redact_known(_whole(reply.text))
         return reply if clean == reply.text else dataclasses.replace(reply, text=clean)
+
+
+async def _landing(flight: asyncio.Future[Reply]) -> Reply | None:
+    """What a call that somebody else sent came to. None if they were cancelled: that says nothing about the question."""
+    await asyncio.wait([flight])
+    return None if flight.cancelled() else flight.result()
+
+
+def _whole(text: str) -> str:
+    """`text` without half characters, which an answer that breaks off within an emoji has and no file can hold."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
 
 
 def _seed(draw: Json) -> int:

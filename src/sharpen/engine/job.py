@@ -148,7 +148,9 @@ class Job:
             key: (g, item) for g, ks in zip(groups, keys, strict=True) for key, item in zip(ks, g.items, strict=True)
         }
         fresh = [key for key in work if key not in self._known and key not in self._flying]
-        self.budget.admit(len(fresh) * self.task.calls_per_rollout)
+        self.runtime.story.stop_where_it_stopped()
+        if not self.runtime.story.replaying:
+            self.budget.admit(len(fresh) * self.task.calls_per_rollout)
         slot = self.runtime.story.reserve()
         self.progress.done, self.progress.total = len(work) - len(fresh), len(work)
         try:
@@ -217,8 +219,13 @@ class Job:
 
         try:
             await run_all(todo, carry_out, at_once=self.runtime.workers)
-        finally:
             landed.set_result(None)
+        except BaseException as error:
+            # A measurement that waits for some of these must not go on as if they were there.
+            landed.set_exception(error)
+            landed.exception()  # marks it as seen: often nobody else waits for it
+            raise
+        finally:
             for key in todo:
                 del self._flying[key]
         return usage.by_role()

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from sharpen.core.digest import Json
-from sharpen.core.errors import NotDeterministic
+from sharpen.core.errors import BudgetExhausted, NotDeterministic, StorageError
 from sharpen.core.redact import redact_json
-from sharpen.engine.events import BudgetEnded, Event, JobEnded, comparable, line, without_clock
+from sharpen.engine.events import BudgetEnded, Event, JobEnded, comparable, encode, line, without_clock
 from sharpen.files import append_line, complete_lines
 
 
@@ -68,18 +68,29 @@ class Story:
     def fill(self, slot: Slot, event: Event, **clock: Json) -> None:
         slot.event = event
         slot.clock = {**self._now(), **clock}
-        while self._slots and self._slots[0].event is not None:
-            first = self._slots.pop(0)
-            assert first.event is not None
-            self._tell(first.event, first.clock)
+        self._tell_what_is_due()
 
     def cancel(self, slot: Slot) -> None:
         """Give a reserved place back: what was to stand there did not come about."""
         if slot in self._slots:
             self._slots.remove(slot)
+            self._tell_what_is_due()
+
+    def stop_where_it_stopped(self) -> None:
+        """Raise `BudgetExhausted` if that is what the story says happened next. Where a budget ended may have hung on the
+        clock, and so it is not worked out again when the story is retold."""
+        n = self._next + len(self._slots)
+        if n < len(self._told) and self._told[n].get("type") == BudgetEnded.type:
+            raise BudgetExhausted(self._told[n]["message"])
 
     def close(self) -> None:
         os.close(self._file)
+
+    def _tell_what_is_due(self) -> None:
+        while self._slots and self._slots[0].event is not None:
+            first = self._slots.pop(0)
+            assert first.event is not None
+            self._tell(first.event, first.clock)
 
     def _tell(self, event: Event, clock: dict[str, Json]) -> None:
         n = self._next
@@ -103,12 +114,18 @@ def redact_line(n: int, event: Event, clock: dict[str, Json]) -> bytes:
     text = line(n, event, clock)
     record = json.loads(text)
     clean = redact_json(record)
-    return text if clean == record else json.dumps(clean, ensure_ascii=False, separators=(",", ":")).encode()
+    return text if clean == record else encode(clean)
 
 
 def read_events(path: Path) -> list[dict[str, Any]]:
     """The whole lines of an events file, as they are."""
-    return [json.loads(text) for _, text in complete_lines(path)]
+    events = []
+    for number, (_, text) in enumerate(complete_lines(path), start=1):
+        try:
+            events.append(json.loads(text))
+        except ValueError as error:
+            raise StorageError(f"{path} is damaged at line {number}: {error}") from error
+    return events
 
 
 def reopen(path: Path, *, more_budget: bool) -> None:

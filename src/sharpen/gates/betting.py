@@ -47,16 +47,17 @@ class SignWalk:
 
 
 class TotalWalk:
-    """A bet that `count` values in -1..1, met in random order without replacement, sum to more than zero. Once the sum so
-    far can't be undone by those still to come, the null hypothesis is impossible and the capital unbounded."""
+    """A bet that `count` values in -1..1, met in random order without replacement, sum to more than `total`. Once the sum
+    so far can't be undone by those still to come, the null hypothesis is impossible and the capital unbounded."""
 
-    def __init__(self, count: int) -> None:
+    def __init__(self, count: int, total: float = 0.0) -> None:
         self._left = count
+        self._total = total
         self._sum = 0.0
         self._capital = [1.0] * len(STAKES)
 
     def push(self, value: float) -> None:
-        expected = -self._sum / self._left
+        expected = (self._total - self._sum) / self._left
         if expected > -1.0:
             limit = 0.95 / (1.0 + expected)
             self._capital = [
@@ -68,7 +69,7 @@ class TotalWalk:
 
     @property
     def capital(self) -> float:
-        if self._sum > self._left:
+        if self._sum - self._left > self._total:
             return CERTAIN
         return sum(self._capital) / len(STAKES)
 
@@ -95,11 +96,12 @@ def any_gain(items: Iterable[float], shares: Sequence[float] = (0.2, 0.4, 0.6, 0
 
 def sign_capital(wins: float, losses: float) -> float:
     """What a `SignWalk` owns after so many whole wins and losses, in any order; fractions interpolate."""
-    return sum(min(CERTAIN, (1.0 + s) ** min(wins, 300.0) * (1.0 - s) ** losses) for s in STAKES) / len(STAKES)
+    total: float = sum(min(CERTAIN, (1.0 + s) ** min(wins, 300.0) * (1.0 - s) ** losses) for s in STAKES)
+    return total / len(STAKES)
 
 
 def sign_threshold(steps: int, level: float, units: int | None = None) -> float:
-    """The capital a `SignWalk` of at most `steps` steps must reach, so that a fair one does with probability at most `level`.
+    """The capital a `SignWalk` of at most `steps` steps must reach for a fair one to do so with probability `level` at most.
 
     For unit steps the probability is computed exactly, which asks for less than the universal `1/level`. Where a step that
     is not a unit came after `units` of them, what was not yet spent on those is all there is for the rest."""

@@ -29,6 +29,8 @@ class Reading:
 
     screened: bool
     usable: bool = True
+    first: float = 0.0
+    """The difference of the first draws, as it came."""
     value: float = 0.0
     hope: float = 0.0
     failing: bool | None = None
@@ -37,6 +39,11 @@ class Reading:
     """Fresh pairs asked for so far."""
     gain: float | None = None
     """The e-value of its fresh pairs against "this item did not improve"; None where the screen showed no large gain."""
+
+    flipped: bool = False
+    """Whether a large difference was seen, and not seen again."""
+    held: bool = False
+    """Whether a large gain was seen, and seen again as often as it takes."""
 
     @property
     def pending(self) -> bool:
@@ -60,7 +67,7 @@ def read(pair: Pair, repeatable: bool, confirmations: int, redraws: int) -> Read
         return Reading(screened=False, failing=failing)
     difference = pair.new[0] - old
     if not repeatable or abs(difference) < LARGE:
-        return Reading(True, True, difference, difference, failing)
+        return Reading(True, True, difference, difference, difference, failing)
     return _confirmed(pair, difference, bool(failing), confirmations, redraws)
 
 
@@ -79,7 +86,8 @@ def _confirmed(pair: Pair, difference: float, failing: bool, confirmations: int,
     settled = size == 0.0 or shown >= confirmations
     worst = sign * size if settled or sign < 0 else 0.0
     best = worst if settled or asked >= redraws else max(0.0, sign * size)
-    return Reading(True, True, worst, best, failing, asked, evidence)
+    held = settled and worst > 0.0
+    return Reading(True, True, difference, worst, best, failing, asked, evidence, size == 0.0, held)
 
 
 def screen(item: int, pair: Pair) -> list[Draw]:

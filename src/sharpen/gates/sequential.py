@@ -6,10 +6,11 @@ accepted on such a peek. Acceptance rests on the items judged in turn, without a
 
 * by repetition, where draws can be repeated: large differences are drawn again, both arms afresh. Against "no item
   improved" the fresh pairs must win `2/alpha`: whatever made us choose an item, a fresh pair on it is fair game. And
-  against "the changes over all items sum to nothing or less" the items judged so far must win `1/direction`: a candidate that
-  repairs some items and breaks as many others does not pass.
-* by signs, always: the values of the items judged so far must lean upwards more than fair coins would with probability
-  `alpha/2` (`alpha` where draws can't be repeated: then it is the only proof).
+  against "the changes over all items sum to nothing or less" the items judged so far must win `1/direction`: a
+  candidate that repairs some items and breaks as many others does not pass.
+* by signs, always: the first differences of the items judged so far must lean upwards more than fair coins would with
+  probability `alpha/2` (`alpha` where draws can't be repeated: then it is the only proof). This is the way for gains
+  that are spread thin over many noisy items, and once that shows, nothing more is spent on repetition.
 
 So a candidate that changes nothing is accepted with probability at most `alpha`. `alpha_spending="run"` divides `alpha` over
 the decisions of a whole run: nine tenths evenly over those planned, the last tenth over any beyond, the j-th of them getting
@@ -20,8 +21,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
 from sharpen.core.errors import UsageError
 from sharpen.gates.base import Draw, Evidence, Need, Verdict
@@ -31,28 +32,34 @@ from sharpen.gates.comparison import LARGE, Reading, fresh_pair, mean_difference
 _CONFIDENCE = 0.95
 _OPTIMISM = 1.28
 """Standard errors above the seen rate of gains that the futility rule still believes in."""
+_ASSENT = 3.0
+"""What the first differences must win against "they sum to nothing or less" where repetition carries the proof."""
+_CRISP = 0.35
+"""The share of gains that must come back when drawn again for it to pay to draw them again."""
+
+
+def _setting(default: Any, description: str) -> Any:
+    return field(default=default, metadata={"description": description})
 
 
 @dataclass(frozen=True, slots=True)
 class Sequential:
-    """Accepts on evidence, stops early. `worthwhile` is the smallest gain in mean score worth looking for, `block` the
-    items screened at once (0: a tenth of them, at least 5), `confirmations` the fresh pairs that must show a large
-    difference again, `redraws` the most fresh pairs on one item."""
+    """Accepts on evidence, spends rollouts where they decide, and stops as soon as they have."""
 
-    alpha: float = 0.05
-    alpha_spending: Literal["decision", "run"] = "decision"
-    direction: float = 0.1
-    worthwhile: float = 0.04
-    block: int = 0
-    confirmations: int = 2
-    redraws: int = 4
+    alpha: float = _setting(0.05, "largest probability of accepting a candidate that changes nothing")
+    alpha_spending: Literal["decision", "run"] = _setting("decision", "alpha is per decision, or spent over the run")
+    direction: float = _setting(0.05, "the same for one that changes items for the better and the worse alike, roughly")
+    worthwhile: float = _setting(0.03, "smallest gain in mean score worth looking for")
+    block: int = _setting(0, "items screened at once; 0: a tenth of them, at least 5")
+    confirmations: int = _setting(2, "fresh pairs that must show a large difference again")
+    redraws: int = _setting(4, "most fresh pairs on one item")
 
     name = "sequential"
 
     def __post_init__(self) -> None:
-        for field in ("alpha", "direction"):
-            if not 0.0 < getattr(self, field) < 1.0:
-                raise UsageError(f"gate sequential: {field} must lie between 0 and 1, got {getattr(self, field)}")
+        for name, level in (("alpha", self.alpha), ("direction", self.direction)):
+            if not 0.0 < level < 1.0:
+                raise UsageError(f"gate sequential: {name} must lie between 0 and 1, got {level}")
         if self.alpha_spending not in ("decision", "run"):
             raise UsageError(f"gate sequential: alpha_spending is 'decision' or 'run', got {self.alpha_spending!r}")
         if not 0.0 <= self.worthwhile < 1.0:
@@ -121,30 +128,62 @@ class _State:
 
     def proof(self) -> str:
         """Why the candidate is accepted; empty while it can't be."""
-        values = [self.readings[item].value for item in self.order[: self.turn]]
-        counts = f"{sum(v > 0 for v in values)} items better, {sum(v < 0 for v in values)} worse of {self.turn} judged"
-        signs = SignWalk()
-        for value in values:
-            signs.push(value)
+        signs = self.signs()
         if signs.capital >= sign_threshold(len(self.order), self.sign_level, signs.units):
-            return f"better by signs: {counts}, e = {signs.capital:.3g}"
+            return f"better by signs: {_tally(self._firsts())}, e = {signs.capital:.3g}"
         if not self.evidence.repeatable:
             return ""
+        values = [self.readings[item].value for item in self.order[: self.turn]]
         gain = self.gain_capital
-        if gain >= 2.0 / self.level and self._passes(values):
-            return f"better by repetition: {counts}, e = {gain:.3g} on fresh pairs"
+        if gain >= 2.0 / self.level and self._directed(self.turn):
+            return f"better by repetition: {_tally(values)}, e = {gain:.3g} on fresh pairs"
         return ""
 
-    def _passes(self, values: Sequence[float]) -> bool:
-        walk = TotalWalk(len(self.order))
-        for value in values:
-            walk.push(value)
-        return walk.capital >= 1.0 / self.gate.direction
+    def signs(self) -> SignWalk:
+        """The bet on the first differences of the items judged in turn."""
+        walk = SignWalk()
+        for difference in self._firsts():
+            walk.push(difference)
+        return walk
+
+    def _firsts(self) -> list[float]:
+        return [self.readings[item].first for item in self.order[: self.turn]]
+
+    @property
+    def diffuse(self) -> bool:
+        """Whether differences are mostly small or do not come back: then repeating them is dear, and signs must do."""
+        if not self.evidence.repeatable:
+            return False
+        held = sum(r.held for r in self.readings)
+        gone = sum(not r.held and not r.pending and r.first > 0.0 for r in self.readings)
+        return _upper_rate(held, held + gone) < _CRISP
+
+    def _directed(self, count: int, hopeful: bool = False) -> int:
+        """After how many of the first `count` items in order their sum is proven positive; 0 if it is not. Confirmed values
+        carry the proof. The first differences must go along with it, if with less certainty: losses that come and go do
+        not survive confirmation, and would otherwise not be held against a candidate."""
+        values = TotalWalk(len(self.order), self._leftover())
+        firsts = TotalWalk(len(self.order))
+        for number, item in enumerate(self.order[:count], 1):
+            reading = self.readings[item]
+            values.push(reading.hope if hopeful else reading.value)
+            firsts.push(reading.first)
+            if values.capital >= 1.0 / self.gate.direction and firsts.capital >= _ASSENT and (hopeful or number == count):
+                return number
+        return 0
+
+    def _leftover(self) -> float:
+        """The sum that chance may leave in the values, as a standard deviation. An even coin survives a confirmation
+        one time in four, so for each that did not survive, one in `4^confirmations - 1` is still there."""
+        flips = sum(r.flipped for r in self.readings)
+        return math.sqrt(flips / (4.0**self.gate.confirmations - 1.0))
 
     # -- when to give up
 
     def futility(self) -> str:
         """Why more rollouts would be wasted; empty while they may still decide."""
+        if self.diffuse:
+            return self._futile_by_signs()
         seen = [self.readings[item] for item in self.order if self.readings[item].screened]
         wins = sum(self._expected(r) for r in seen)
         losses = -sum(r.value for r in seen if r.value < 0 and not r.pending)
@@ -156,6 +195,19 @@ class _State:
             return f"no gain worth finding is in sight after {len(seen)} of {len(self.order)} items"
         if not self.evidence.repeatable and sign_capital(most, losses) < sign_threshold(len(self.order), self.level):
             return f"the evidence can't suffice any more after {len(seen)} of {len(self.order)} items"
+        return ""
+
+    def _futile_by_signs(self) -> str:
+        firsts = self._firsts()
+        gained, lost = sum(d for d in firsts if d > 0), -sum(d for d in firsts if d < 0)
+        scale = len(self.order) / max(1, self.turn)
+        reserve = _OPTIMISM * math.sqrt(sum(d * d for d in firsts)) if self.turn < len(self.order) else 0.0
+        most = (gained - lost + reserve) * scale
+        largest = max((abs(d) for d in firsts), default=1.0) or 1.0
+        moved = (gained + lost) * scale
+        capital = sign_capital((moved + most) / 2 / largest, max(0.0, moved - most) / 2 / largest)
+        if self.turn and (most <= self.gate.worthwhile * len(self.order) or capital < 1.0 / self.sign_level / 2):
+            return f"no gain worth finding is in sight after {self.turn} of {len(self.order)} items"
         return ""
 
     def _expected(self, reading: Reading) -> float:
@@ -178,6 +230,8 @@ class _State:
         pairs, readings = self.evidence.pairs, self.readings
         draws = [d for i in self.order if readings[i].pending and readings[i].hope > 0 for d in fresh_pair(i, pairs[i])]
         block = self.gate.block or max(5, math.ceil(len(self.order) / 10))
+        if self.diffuse:
+            return [d for i in self.order[self.turn :] if not readings[i].screened for d in screen(i, pairs[i])][:block]
         failing = [i for i in self.order if not readings[i].screened and readings[i].failing]
         target = self._target()
         if failing and not target:
@@ -199,8 +253,7 @@ class _State:
         if sum(hopes) < self.gate.worthwhile * len(hopes) or sum(hopes) <= 0:
             return 0
         if self.evidence.repeatable:
-            total, wanted = TotalWalk(len(hopes)), 1.0 / self.gate.direction
-            return _first_reaching(total, hopes, wanted)
+            return self._directed(len(hopes), hopeful=True)
         return _first_reaching(SignWalk(), hopes, sign_threshold(len(hopes), self.level))
 
     def _more_proof(self) -> list[Draw]:
@@ -227,14 +280,16 @@ class _State:
             below, above = mean_interval(found, 1.0 - (1.0 - _CONFIDENCE) / len(groups)) if found else (-1.0, 1.0)
             low, high = low + share * below, high + share * above
             effect = None if effect is None or not found else effect + share * sum(found) / len(found)
-        signs = SignWalk()
-        for item in self.order[: self.turn]:
-            signs.push(self.readings[item].value)
-        strongest = max(signs.capital, self.gain_capital if self.evidence.repeatable else 0.0)
+        strongest = max(self.signs().capital, self.gain_capital if self.evidence.repeatable else 0.0)
         return Verdict(accepted, reason, effect, max(-1.0, low), min(1.0, high), strongest)
 
 
-def _first_reaching(walk: SignWalk | TotalWalk, values: Sequence[float], wanted: float) -> int:
+def _tally(values: Sequence[float]) -> str:
+    better, worse = sum(v > 0 for v in values), sum(v < 0 for v in values)
+    return f"{better} items better, {worse} worse of {len(values)} judged"
+
+
+def _first_reaching(walk: SignWalk, values: Sequence[float], wanted: float) -> int:
     for count, value in enumerate(values, 1):
         walk.push(value)
         if walk.capital >= wanted:

@@ -6,8 +6,8 @@ a killed process has lost next to nothing that was paid for. Commits go to the w
 platter; folding the log into the file, which does wait, is done by a thread of its own. Several processes may use one
 ledger: rollouts of the others are seen at once, their replies from the next time it is opened.
 
-When the disk fills up, a small file kept for that moment is given up so that what was already paid for still gets in, and
-then the ledger refuses further work with a `StorageError`.
+When the disk fills up, a small file kept for that moment is given up so that what was already paid for, and what was under
+way, still gets in; from then on the ledger refuses further work with a `StorageError`.
 """
 
 from __future__ import annotations
@@ -118,23 +118,25 @@ class Ledger:
         if row is None:
             return None
         item, hard, soft, usage, body = row
-        answer, feedback, trajectory = json.loads(body)
+        answer, feedback, trajectory = json.loads(_read(body))
         messages = tuple(Message(role, content) for role, content in trajectory)
-        return Outcome(item, hard, soft, answer, feedback, messages, _usage(usage))
+        return Outcome(_read(item), hard, soft, answer, feedback, messages, _usage(usage))
 
     def add_rollout(self, key: bytes, task: str, candidate: str, sample: int, outcome: Outcome) -> None:
         """Store a scored rollout. Failed ones are not paid for and are never stored."""
         if outcome.failure is not None:
             raise ValueError("a failed rollout does not belong in the ledger")
         usage = json.dumps({role: used.row() for role, used in outcome.usage.items()})
-        body = json.dumps(outcome.body(), ensure_ascii=False)
+        body = _text(json.dumps(outcome.body(), ensure_ascii=False))
+        item = _text(outcome.item_id)
         self._rollouts.append(
-            (key, task, outcome.item_id, candidate, sample, outcome.hard, outcome.soft, usage, body, time.time())
+            (key, task, item, candidate, sample, outcome.hard, outcome.soft, usage, body, time.time())
         )
         self._commit_soon()
 
     def reply(self, key: bytes) -> Reply | None:
-        """A stored model reply."""
+        """A stored model reply. Whoever finds none will pay for one, so a ledger that can't keep it refuses here."""
+        self._raise_if_broken()
         if key not in self._known_replies:
             return None
         if key in self._replies:
@@ -144,14 +146,14 @@ class Ledger:
             return None
         text, finish, tool_calls, usage = row
         calls = tuple(json.loads(tool_calls)) if tool_calls != "[]" else ()
-        return Reply(text, Usage(*json.loads(usage)), finish, tool_calls=calls)
+        return Reply(_read(text), Usage(*json.loads(usage)), finish, tool_calls=calls)
 
     def add_reply(self, key: bytes, model: str, role: str, reply: Reply, request: Json = None) -> None:
         """Store a model reply; `request` is kept beside it where somebody will want to read it."""
-        kept = None if request is None else json.dumps(request, ensure_ascii=False)
+        kept = None if request is None else _text(json.dumps(request, ensure_ascii=False))
         calls = json.dumps([dict(call) for call in reply.tool_calls]) if reply.tool_calls else "[]"
         usage = json.dumps(reply.usage.row())
-        self._replies[key] = (key, model, role, kept, reply.text, reply.finish, calls, usage, time.time())
+        self._replies[key] = (key, model, role, kept, _text(reply.text), reply.finish, calls, usage, time.time())
         self._known_replies.add(key)
         self._commit_soon()
 
@@ -178,6 +180,7 @@ class Ledger:
         self._db.execute("INSERT OR IGNORE INTO about VALUES('schema_version', ?)", (str(SCHEMA_VERSION),))
         found = self._db.execute("SELECT value FROM about WHERE name='schema_version'").fetchone()[0]
         if found != str(SCHEMA_VERSION):
+            self._db.close()
             raise UsageError(
                 f"{self.path} is a ledger of schema version {found}; this sharpen reads version {SCHEMA_VERSION}"
             )
@@ -188,7 +191,9 @@ class Ledger:
 
     def _commit_soon(self) -> None:
         """Commit now if a group is full, else as soon as the event loop has dealt with what is at hand."""
-        self._raise_if_broken()
+        if self._error is not None:
+            self._commit()
+            raise self._error
         if len(self._rollouts) + len(self._replies) >= _GROUP:
             self._commit()
         elif not self._commit_is_due:
@@ -200,12 +205,12 @@ class Ledger:
 
     def _commit(self) -> None:
         self._commit_is_due = False
-        if not (self._rollouts or self._replies) or self._error is not None:
+        if not (self._rollouts or self._replies):
             return
         try:
             self._write()
         except sqlite3.Error as error:
-            self._error = self._give_up(error)
+            self._error = self._error or self._give_up(error)
         self._rollouts.clear()
         self._replies.clear()
 
@@ -265,6 +270,19 @@ def _fold_log(path: Path) -> None:
         pass  # the log stays as it is; a disk that is full shows itself at the next commit
     finally:
         connection.close()
+
+
+def _text(text: str) -> str | bytes:
+    """Text as SQLite can hold it: half a surrogate pair, which models and data do bring, has no UTF-8 form."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "surrogatepass")
+    return text
+
+
+def _read(stored: str | bytes) -> str:
+    return stored if isinstance(stored, str) else stored.decode("utf-8", "surrogatepass")
 
 
 def _usage(text: str) -> dict[str, Usage]:

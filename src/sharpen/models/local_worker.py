@@ -20,7 +20,7 @@ import os
 import secrets
 import signal
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -75,15 +75,65 @@ class Slot:
     used: int = 0
 
 
+Call = Callable[[dict[str, Any]], dict[str, Any]]
+
+
+class Slots:
+    """The engine's slots and what they hold. One request at a time: nothing is ever computed beside another."""
+
+    def __init__(self, call: Call, count: int = SLOTS) -> None:
+        self._call = call
+        self._slots = [Slot(number) for number in range(count)]
+        self._clock = 0
+
+    def complete(self, tokens: list[int], head: int, settings: dict[str, Any]) -> tuple[dict[str, Any], int]:
+        """The engine's reply to `tokens`, of which the first `head` are shared, and how many of them were ready."""
+        wanted = cuts(head, len(tokens))
+        reach = {slot.number: reusable(slot.tokens, slot.cuts, tokens, wanted) for slot in self._slots}
+        slot = max(self._slots, key=lambda slot: (reach[slot.number] >= max(head, 1), -slot.used))
+        self._clock += 1
+        slot.used = self._clock
+        start = ready = reach[slot.number]
+        if start < head < len(tokens):
+            self._run(slot, tokens[:head], start, {"max_tokens": 0})
+            slot.cuts, slot.open_ended = cuts(0, head), False
+            start = head
+        reply = self._run(slot, tokens, start, settings)
+        slot.cuts = wanted
+        return reply, ready
+
+    def _run(self, slot: Slot, tokens: list[int], start: int, settings: dict[str, Any]) -> dict[str, Any]:
+        """Continue from the first `start` tokens, which the slot holds, to the end of `tokens` and beyond."""
+        same = common(slot.tokens, tokens)
+        exact = same == start and (same < len(slot.tokens) or not slot.open_ended)
+        if start and not exact:
+            # The engine drops what it holds behind the last common token: one odd token makes that the one we mean.
+            odd = next(token for token in range(2) if token != tokens[start])
+            self._checked(slot, [*tokens[:start], odd], start, {"max_tokens": 0})
+        slot.tokens, slot.cuts, slot.open_ended = [], [], True
+        reply = self._checked(slot, tokens, start, settings)
+        slot.tokens = tokens
+        return reply
+
+    def _checked(self, slot: Slot, tokens: list[int], start: int, settings: dict[str, Any]) -> dict[str, Any]:
+        body = {"prompt": tokens, "id_slot": slot.number, "cache_prompt": start > 0, "temperature": 0.0, "top_k": 1}
+        reply = self._call({**body, **settings})
+        if "error" in reply:
+            error = reply["error"]
+            raise Refused("bad_request" if error.get("code") == 400 else "unavailable", str(error.get("message")))
+        reused = reply["timings"]["cache_n"]
+        if reused != start:
+            raise RuntimeError(f"the engine took {reused} tokens from its cache where {start} were meant")
+        return reply
+
+
 class Engine:
-    """The engine with its slots. One request at a time: nothing is ever computed beside another."""
+    """The language model itself: from a request to its reply."""
 
     def __init__(self, path: str, context: int) -> None:
         import xllamacpp
 
         self.context = context
-        self._slots = [Slot(number) for number in range(SLOTS)]
-        self._clock = 0
         # The engine always listens on a local port; a key that only this process knows keeps everyone else out.
         self._key = secrets.token_hex(16)
         params = xllamacpp.CommonParams()
@@ -100,8 +150,9 @@ class Engine:
         params.cache_idle_slots = params.warmup = params.fit_params = params.ui = params.endpoint_slots = False
         params.verbosity = 1
         params.api_keys = [self._key]
-        self._server = xllamacpp.Server(params)
-        self._address = self._server.listening_address.split("//", 1)[1]
+        server = xllamacpp.Server(params)
+        self._address = server.listening_address.split("//", 1)[1]
+        self._slots = Slots(server.handle_completions)
         self._head_tokens = lru_cache(maxsize=16)(self._tokens)
 
     def answer(self, request: dict[str, Any]) -> dict[str, Any]:
@@ -118,7 +169,15 @@ class Engine:
         # Whitespace at the prefix's end belongs to the word behind it; without it the same tokens come out every time.
         head = common(self._head_tokens(shared.rstrip()), tokens) if shared.strip() else 0
         room = min(request["max_tokens"], self.context - len(tokens))
-        return self._complete(tokens, head, {"max_tokens": room, **_sampling(request)})
+        reply, ready = self._slots.complete(tokens, head, {"max_tokens": room, **_sampling(request)})
+        choice = reply["choices"][0]
+        return {
+            "text": choice["text"],
+            "finish": choice["finish_reason"],
+            "prompt_tokens": len(tokens),
+            "cached_tokens": ready,
+            "completion_tokens": reply["usage"]["completion_tokens"],
+        }
 
     def _texts(self, request: dict[str, Any]) -> tuple[str, str]:
         """The text to be continued, and the part of it that other requests begin with too."""
@@ -129,54 +188,6 @@ class Engine:
         text = self._templated(messages, True)
         beginning = self._templated(messages[:shared], False) if shared else ""
         return text, text[: common(text, beginning)]
-
-    def _complete(self, tokens: list[int], head: int, settings: dict[str, Any]) -> dict[str, Any]:
-        wanted = cuts(head, len(tokens))
-        reach = {slot.number: reusable(slot.tokens, slot.cuts, tokens, wanted) for slot in self._slots}
-        slot = max(self._slots, key=lambda slot: (reach[slot.number] >= max(head, 1), -slot.used))
-        self._clock += 1
-        slot.used = self._clock
-        start = reach[slot.number]
-        if start < head < len(tokens):
-            self._run(slot, tokens[:head], cuts(0, head), start, {"max_tokens": 0})
-            slot.open_ended = False
-            reply = self._run(slot, tokens, wanted, head, settings)
-        else:
-            reply = self._run(slot, tokens, wanted, start, settings)
-        choice = reply["choices"][0]
-        return {
-            "text": choice["text"],
-            "finish": choice["finish_reason"],
-            "prompt_tokens": len(tokens),
-            "cached_tokens": start,
-            "completion_tokens": reply["usage"]["completion_tokens"],
-        }
-
-    def _run(
-        self, slot: Slot, tokens: list[int], batches: list[int], start: int, settings: dict[str, Any]
-    ) -> dict[str, Any]:
-        """Continue from the first `start` tokens, which the slot holds, to the end of `tokens` and beyond."""
-        same = common(slot.tokens, tokens)
-        exact = same == start and (same < len(slot.tokens) or not slot.open_ended)
-        if start and not exact:
-            # The engine drops what it holds behind the last common token: one odd token makes that the one we mean.
-            odd = next(token for token in range(2) if token != tokens[start])
-            self._call(slot, [*tokens[:start], odd], start, {"max_tokens": 0})
-        slot.tokens, slot.cuts, slot.open_ended = [], [], True
-        reply = self._call(slot, tokens, start, settings)
-        slot.tokens, slot.cuts = tokens, batches
-        return reply
-
-    def _call(self, slot: Slot, tokens: list[int], start: int, settings: dict[str, Any]) -> dict[str, Any]:
-        body = {"prompt": tokens, "id_slot": slot.number, "cache_prompt": start > 0, "temperature": 0.0, "top_k": 1}
-        reply: dict[str, Any] = self._server.handle_completions({**body, **settings})
-        if "error" in reply:
-            error = reply["error"]
-            raise Refused("bad_request" if error.get("code") == 400 else "unavailable", str(error.get("message")))
-        reused = reply["timings"]["cache_n"]
-        if reused != start:
-            raise RuntimeError(f"the engine took {reused} tokens from its cache where {start} were meant")
-        return reply
 
     def _tokens(self, text: str) -> list[int]:
         reply = self._post("/tokenize", {"content": text, "add_special": True, "parse_special": True})

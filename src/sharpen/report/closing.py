@@ -44,6 +44,7 @@ class Place:
 def closing(results: Results, place: Place, skill: Candidate | None) -> Iterator[Block]:
     """All sections that have something to say, each under its heading."""
     sections = (
+        ("Ended early", [ended_early(results)]),
         ("Test", [verdict(results), scores(results), by_type(results), confirmation(results)]),
         ("The trained skill" if changed(results) else "The skill", [trained(skill)]),
         ("What each accepted edit brought", [accepted(results)]),
@@ -77,6 +78,15 @@ def changed(results: Results) -> bool:
     if "best" in test and "initial" in test:
         return bool(test["best"]["candidate"] != test["initial"]["candidate"])
     return any(step["action"] == "accept" for step in results["steps"])
+
+
+def ended_early(results: Results) -> Text | None:
+    """Why a job did not take all its steps."""
+    if results["status"] == "failed":
+        return Text(results["message"], style="red")
+    if results["budget_ended"] is not None:
+        return Text(f"The budget ended the training: {results['budget_ended']}.", style="yellow")
+    return None
 
 
 def verdict(results: Results) -> Text | None:
@@ -116,8 +126,8 @@ def by_type(results: Results) -> Table | None:
     test = results["test"]
     if "initial" not in test or "best" not in test or len(test["initial"]["by_type"]) < 2:
         return None
-    made = table("by type", "items", "before", "after")
-    for kind, before in test["initial"]["by_type"].items():
+    made = table("\nby type", "\nitems", "\nbefore", "\nafter")
+    for kind, before in sorted(test["initial"]["by_type"].items()):
         after = test["best"]["by_type"].get(kind, {})
         made.add_row(kind, text.count(before["n"]), text.score(before["mean"]), text.score(after.get("mean")))
     return made
@@ -131,11 +141,11 @@ def confirmation(results: Results) -> Text | None:
     confirmed = best.get("confirmed")
     if confirmed is None or confirmed["value"] is None:
         why = "" if confirmed is None else f" ({confirmed['how']})"
-        return Text(f"Best on val: {text.score(best['raw'])}, the score it was chosen by; not confirmed{why}.")
+        return Text(f"\nBest on val: {text.score(best['raw'])}, the score it was chosen by; not confirmed{why}.")
     return Text(
-        f"Best on val: {text.score(confirmed['value'])} {text.interval(confirmed['low'], confirmed['high'])} when measured "
-        f"again ({confirmed['how']}, {confirmed['n']}); chosen by {text.score(best['raw'])}, which flatters it; "
-        f"the skill at the start has {text.score(confirmed['initial'])} there."
+        f"\nHonest best: {text.score(confirmed['value'])} {text.interval(confirmed['low'], confirmed['high'])}, measured "
+        f"again on {confirmed['n']} items ({confirmed['how']}); at the start {text.score(confirmed['initial'])}.\n"
+        f"It was chosen by a raw score of {text.score(best['raw'])} on val, which may flatter it."
     )
 
 
@@ -191,7 +201,7 @@ def costs(results: Results) -> Table | None:
     for key, roles in usage["stages"].items():
         stages.setdefault(key.partition("/")[0], []).extend(roles.values())
     money = any(row["money"] != 0 for rows in stages.values() for row in rows)
-    made = table("stage", "calls", "prompt tokens", "of them cached", "new tokens", "seconds", *(["money"] * money))
+    made = table("stage", "calls", "prompt tokens", "new tokens", "seconds", *(["money"] * money))
     order = list(clock["stages"]) + [name for name in stages if name not in clock["stages"]]
     for name in order:
         if name in stages:
@@ -200,27 +210,22 @@ def costs(results: Results) -> Table | None:
     return made
 
 
-def whereabouts(place: Place) -> Table:
-    made = Table(box=None, pad_edge=False, show_header=False, padding=(0, 3, 0, 0))
-    made.add_column()
-    made.add_column(overflow="fold")
+def whereabouts(place: Place) -> Text:
     best = place.best()
-    if best is not None:
-        made.add_row("the skill", str(best / "parts"))
-    made.add_row("all checkpoints", str(place.job / "checkpoints"))
-    made.add_row("the whole story", str(place.job / "events.jsonl"))
-    made.add_row("results", str(place.job / "results.json"))
-    made.add_row("what was paid for", str(place.run / "ledger.db"))
-    return made
+    rows = [] if best is None else [("the skill", best / "parts")]
+    rows += [
+        ("all checkpoints", place.job / "checkpoints"),
+        ("the whole story", place.job / "events.jsonl"),
+        ("results", place.job / "results.json"),
+        ("what was paid for", place.run / "ledger.db"),
+    ]
+    return Text("\n".join(f"{name:<20}{path}" for name, path in rows))
 
 
-def next_steps(results: Results, place: Place) -> Table:
-    made = Table(box=None, pad_edge=False, show_header=False, padding=(0, 3, 0, 0))
-    made.add_column(no_wrap=True)
-    made.add_column()
-    for command, why in _commands(results, place):
-        made.add_row(command, why)
-    return made
+def next_steps(results: Results, place: Place) -> Text:
+    rows = list(_commands(results, place))
+    width = max(len(command) for command, _ in rows)
+    return Text("\n".join(f"{command:<{width}}   # {why}" for command, why in rows))
 
 
 def _commands(results: Results, place: Place) -> Iterator[tuple[str, str]]:
@@ -249,7 +254,7 @@ def _score_cells(row: Mapping[str, Any]) -> tuple[str, str, str, str]:
 
 
 def _cost_cells(rows: list[Mapping[str, Any]], seconds: float | None, money: bool) -> list[str]:
-    sums = [sum(row[name] for row in rows) for name in ("calls", "prompt_tokens", "cached_tokens", "completion_tokens")]
+    sums = [sum(row[name] for row in rows) for name in ("calls", "prompt_tokens", "completion_tokens")]
     cells = [*map(text.count, sums), text.seconds(seconds)]
     if money:
         known = [row["money"] for row in rows]

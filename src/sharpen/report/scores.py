@@ -57,8 +57,8 @@ def _by_type(rows: tuple[Evaluated, ...]) -> Table | None:
     kinds = list(rows[0].by_type)
     if len(kinds) < 2:
         return None
-    made = closing.table("by type", "items", *(row.which for row in rows))
-    for kind in kinds:
+    made = closing.table("\nby type", "\nitems", *(f"\n{row.which}" for row in rows))
+    for kind in sorted(kinds):
         cells = [row.by_type[kind] for row in rows]
         made.add_row(kind, text.count(cells[0][3]), *(text.score(cell[0]) for cell in cells))
     return made

@@ -53,13 +53,14 @@ def edits(records: Sequence[Mapping[str, Any]], most: int = 64) -> str:
 
 
 def effect(decision: Mapping[str, Any] | None) -> str:
-    """What the gate saw: the estimated effect on val, with its interval where it has one."""
-    if decision is None or decision["effect"] is None:
+    """What the gate saw: the estimated effect on val and its interval, as far as it has them."""
+    if decision is None:
         return text.NOTHING
+    bounds = text.interval(decision["low"], decision["high"], sign=True)
+    if decision["effect"] is None:
+        return bounds
     found = text.signed(decision["effect"])
-    if decision["low"] is None or decision["high"] is None:
-        return found
-    return f"{found} {text.interval(decision['low'], decision['high'], sign=True)}"
+    return found if bounds == text.NOTHING else f"{found} {bounds}"
 
 
 def line(step: Mapping[str, Any]) -> str:

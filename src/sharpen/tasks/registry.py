@@ -12,13 +12,16 @@ import importlib
 import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from sharpen.core.digest import Json
 from sharpen.core.errors import SharpenError, UsageError, nearest
 from sharpen.core.task import SPLITS, Task
 from sharpen.tasks.splitting import Deal
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 GROUP = "sharpen.tasks"
 
@@ -127,4 +130,6 @@ def _only(name: str, settings: Mapping[str, Json], allowed: tuple[str, ...]) -> 
 
 
 def _installed() -> dict[str, EntryPoint]:
+    from importlib.metadata import entry_points  # slow to import, and not needed for a built-in task
+
     return {entry.name: entry for entry in entry_points(group=GROUP)}

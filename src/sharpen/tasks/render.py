@@ -104,8 +104,8 @@ def _opening(text: str) -> tuple[Message, ...]:
 
 
 def _joined(candidate: Candidate, main: str) -> str:
-    references = (f"## {name}\n\n{candidate[name].strip()}" for name in candidate if name != candidate.main)
-    return "\n\n".join(text for text in (main.strip(), *references) if text)
+    references = (f"## {name}\n\n{candidate[name]}" for name in candidate if name != candidate.main)
+    return "\n\n".join(text.strip("\n") for text in (main, *references) if text.strip())
 
 
 def _without_empty_sections(text: str) -> str:

@@ -1,7 +1,7 @@
 """Known truth: a task, and single gate decisions, whose true scores can be computed.
 
-`RuleTask` is a whole task for engine and trainers: its skill text is made of lines that repair or break numbered items, every
-other line has no effect, some items are coin flips whatever the skill says, and `true_score` is exact. The second half
+`RuleTask` is a whole task for engine and trainers: its skill text is made of lines that repair or break numbered items,
+every other line has no effect, some items are coin flips whatever the skill says, and `true_score` is exact. The second half
 needs no engine: a `Scenario` gives both arms' true means item by item, `play` carries one decision of a gate through with
 draws from it, and `simulate_decisions` many, counting accepts and rollouts.
 """

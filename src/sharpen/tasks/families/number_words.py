@@ -20,12 +20,12 @@ class NumberWords(TextTask):
     brief = Brief(
         description="Write a number that is given in words in digits.",
         instructions=(
-            "Answer with digits only, such as 42.",
+            "Answer with digits only, such as 7.",
             "Write nothing before or after the number.",
             "Do not repeat the words of the number.",
             "Do not use commas inside a number.",
-            "The word hundred stands for two more digits, the word thousand for three.",
-            "Each input is one number below ten thousand.",
+            "The word hundred stands for two more digits.",
+            "Each input is one number below a thousand.",
         ),
         answer_format="the number in digits, without separators",
     )
@@ -34,22 +34,14 @@ class NumberWords(TextTask):
 
     def items(self) -> list[Item]:
         tens = [item(spell(n), str(n), "tens") for n in range(21, 100)]
-        hundreds = [item(spell(n), str(n), "hundreds") for n in _draw("hundreds", 100, 1000, 150)]
-        thousands = [item(spell(n), str(n), "thousands") for n in _draw("thousands", 1000, 10000, 71)]
-        return tens + hundreds + thousands
+        drawn = Stream(0, "number-words").sample(range(100, 1000), 221)
+        return tens + [item(spell(n), str(n), "hundreds") for n in drawn]
 
 
 def spell(n: int) -> str:
-    """A number below ten thousand in English words."""
+    """A number below a thousand in English words."""
     if n < 20:
         return _SMALL[n]
     if n < 100:
         return _TENS[n // 10] + (f"-{_SMALL[n % 10]}" if n % 10 else "")
-    size, word = (100, "hundred") if n < 1000 else (1000, "thousand")
-    rest = n % size
-    joint = " and " if rest < 100 else " "
-    return f"{spell(n // size)} {word}" + (joint + spell(rest) if rest else "")
-
-
-def _draw(scope: str, low: int, high: int, count: int) -> list[int]:
-    return Stream(0, "number-words", scope).sample(range(low, high), count)
+    return f"{_SMALL[n // 100]} hundred" + (f" and {spell(n % 100)}" if n % 100 else "")

@@ -15,7 +15,7 @@ class SumJson(TextTask):
     brief = Brief(
         description="Add two numbers and give the result as a JSON object.",
         instructions=(
-            'Answer with a JSON object such as {"sum": 5}.',
+            'Answer with a JSON object such as {"sum": 0}.',
             "The object has one field, sum.",
             "The value of sum is a number without quotes.",
             "Write nothing but the JSON object.",

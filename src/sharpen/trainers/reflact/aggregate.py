@@ -7,9 +7,9 @@ propose are rival ideas: each stays an alternative of its own.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 
+from sharpen.engine.executor import together
 from sharpen.engine.job import Job
 from sharpen.trainers.reflact.answers import Merged
 from sharpen.trainers.reflact.patches import Patch, unite
@@ -22,7 +22,7 @@ async def merge(job: Job, step: int, patches: Sequence[Patch], *, skill: str, si
     while len(current) > 1:
         chunks = [current[start : start + size] for start in range(0, len(current), size)]
         current = list(
-            await asyncio.gather(
+            await together(
                 *(_merge_chunk(job, chunk, skill, ("merge", step, label, level, n)) for n, chunk in enumerate(chunks))
             )
         )

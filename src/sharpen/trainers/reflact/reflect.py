@@ -7,12 +7,12 @@ which the later stages treat alike. An answer that is not usable is counted and 
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sharpen.core.candidate import Candidate
 from sharpen.core.digest import Json
+from sharpen.engine.executor import together
 from sharpen.engine.job import Job
 from sharpen.skill.edits import Limits
 from sharpen.trainers.reflact import proposers
@@ -55,7 +55,7 @@ async def reflect(job: Job, occasion: Occasion, params: ReflACTParams) -> Reflec
     failures = [("failures", group) for group in _minibatches(job, occasion.step, "failures", batch.failures, size)]
     successes = [("successes", group) for group in _minibatches(job, occasion.step, "successes", batch.successes, size)]
     questions = failures + successes
-    answers = await asyncio.gather(
+    answers = await together(
         *(_analyse(job, occasion, number, kind, group) for number, (kind, group) in enumerate(questions))
     )
     return Reflected(

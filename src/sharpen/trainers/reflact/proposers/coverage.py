@@ -7,6 +7,7 @@ first is worth little. Among the few best the stream decides, so that alternativ
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 
@@ -34,7 +35,7 @@ class Coverage:
         self._alike = [[self._likeness(failure, shot) for failure in failed] for shot in self.pool]
         sizes = sorted(len(shot.input) + len(shot.output) for shot in self.pool) or [1]
         typical = max(1, sizes[len(sizes) // 2])
-        self._brevity = [(1 + (len(shot.input) + len(shot.output)) / typical) ** -_SHORTER for shot in self.pool]
+        self._brevity = [math.pow(1 + (len(shot.input) + len(shot.output)) / typical, -_SHORTER) for shot in self.pool]
 
     def choose(self, count: int, present: Sequence[Shot], rng: Stream) -> list[Shot]:
         """Up to `count` examples to add to those `present`."""

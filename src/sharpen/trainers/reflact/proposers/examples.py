@@ -1,6 +1,6 @@
 """Worked examples from the train split, chosen by what failed: added, or put in the place of others.
 
-Each proposal adds one to three examples to the section "## Examples" (made where there is none), one edit per example, so
+Each proposal adds one to four examples to the section "## Examples" (made where there is none), one edit per example, so
 that each can be judged on its own later. Once three stand there, half of the proposals exchange one instead; once
 `most` stand there, all do.
 """
@@ -25,7 +25,7 @@ class ExamplesProposer:
     """`alternatives` proposals a step; `sizes` are how many examples they add, in turn; `most` may stand in the skill."""
 
     alternatives: int = 4
-    sizes: tuple[int, ...] = (3, 1, 2)
+    sizes: tuple[int, ...] = (3, 4, 1, 2)
     most: int = 8
     name: str = "examples"
 

@@ -1,0 +1,89 @@
+"""Gates by name: the built-in ones, and those of other packages through the entry point group `sharpen.gates`.
+
+An entry is a class whose instances are gates and whose constructor takes the gate's settings as keyword arguments; frozen
+dataclasses, like the built-in ones, show their settings and defaults in `known`.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.metadata import entry_points
+
+from sharpen.core.digest import Json
+from sharpen.core.errors import UsageError, nearest
+from sharpen.gates.base import Gate
+
+GROUP = "sharpen.gates"
+DEFAULT = "sequential"
+
+_BUILT_IN = {
+    "sequential": "sharpen.gates.sequential:Sequential",
+    "paired": "sharpen.gates.paired:Paired",
+    "strict": "sharpen.gates.strict:Strict",
+    "force": "sharpen.gates.force:Force",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    name: str
+    default: Json
+    description: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A gate as `sharpen list gates` shows it."""
+
+    name: str
+    description: str
+    params: tuple[Setting, ...]
+
+
+def names() -> list[str]:
+    """The names of the built-in and installed gates, the default first."""
+    return [*_BUILT_IN, *sorted(entry.name for entry in entry_points(group=GROUP) if entry.name not in _BUILT_IN)]
+
+
+def get(name: str, params: Mapping[str, Json] | None = None) -> Gate:
+    """The gate called `name` with these settings."""
+    kind, settings = _kind(name), dict(params or {})
+    allowed = tuple(inspect.signature(kind).parameters)
+    for setting in settings:
+        if setting not in allowed:
+            there = ", ".join(allowed) or "none"
+            raise UsageError(f"gate {name!r} has no setting {setting!r}{nearest(setting, allowed)}; there are: {there}")
+    try:
+        gate: Gate = kind(**settings)
+    except TypeError as error:
+        raise UsageError(f"gate {name!r} does not take these settings: {error}") from error
+    return gate
+
+
+def known() -> list[Known]:
+    """Every gate there is here, with its settings and their defaults."""
+    found = []
+    for name in names():
+        kind = _kind(name)
+        described = getattr(kind, "__dataclass_fields__", {})
+        params = tuple(
+            Setting(p.name, p.default, str(described[p.name].metadata.get("description", "")) if described else "")
+            for p in inspect.signature(kind).parameters.values()
+        )
+        found.append(Known(name, (inspect.getdoc(kind) or "").partition("\n\n")[0].replace("\n", " "), params))
+    return found
+
+
+def _kind(name: str) -> type:
+    if name in _BUILT_IN:
+        module, _, attribute = _BUILT_IN[name].partition(":")
+        built_in: type = getattr(importlib.import_module(module), attribute)
+        return built_in
+    for entry in entry_points(group=GROUP):
+        if entry.name == name:
+            installed: type = entry.load()
+            return installed
+    raise UsageError(f"unknown gate {name!r}{nearest(name, names())}; there are: {', '.join(names())}")

@@ -1,0 +1,450 @@
+"""What a job's measurements promise: item order, each rollout once, failures kept apart, nothing lost, the same story."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import json
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
+
+from sharpen.core.candidate import Candidate
+from sharpen.core.chat import Message, Reply, Request
+from sharpen.core.errors import BudgetExhausted, ModelError, ModelErrorKind, NotDeterministic, TooManyFailures
+from sharpen.core.item import Item
+from sharpen.core.outcome import Failure, FailureKind, Outcome, scored
+from sharpen.core.rng import Stream
+from sharpen.core.task import Attempt, Splits, Task
+from sharpen.core.usage import Usage
+from sharpen.engine.budget import Caps
+from sharpen.engine.evaluation import Group
+from sharpen.engine.events import BudgetEnded
+from sharpen.engine.job import Job
+from sharpen.engine.replay import read_events
+from sharpen.engine.retry import RetryPolicy
+from sharpen.models.scripted import ScriptedModel
+from sharpen.testing.jobs import make_setup, running_job
+
+T = TypeVar("T")
+K = ModelErrorKind
+A, B = Candidate("skill A"), Candidate("skill B")
+HASTY = RetryPolicy(attempts=2, first_pause=0.0)
+
+
+class Length(Task):
+    """Scores the share of the answer's characters up to ten; asks `turns` questions per item."""
+
+    name = "length"
+
+    def __init__(self, turns: int = 1) -> None:
+        self.calls_per_rollout = turns
+
+    def splits(self) -> Splits:
+        def items(split: str, count: int) -> tuple[Item, ...]:
+            return tuple(Item(f"{split}-{n}", {"input": f"{split} {n}"}, n % 2) for n in range(count))
+
+        return Splits(items("train", 12), items("val", 10), items("test", 10))
+
+    def seed(self) -> Candidate:
+        return A
+
+    async def rollout(self, item: Item, candidate: Candidate, attempt: Attempt) -> Outcome:
+        said = ""
+        for turn in range(self.calls_per_rollout):
+            asked = Message("user", f"{item.text} turn {turn}")
+            said = (await attempt.complete(Request(messages=(Message("system", candidate.text), asked)))).text
+        return scored(item.id, item.reference, soft=min(10, len(said)) / 10, answer=said)
+
+
+class Fake(ScriptedModel):
+    """Answers with what it was asked, each in its own time; fails on items as told; every call costs an odd sum."""
+
+    def __init__(self, *, noise: float = 0.0, salt: int = 0, failing: dict[str, ModelError] | None = None) -> None:
+        super().__init__("scripted/fake", lambda request: request.messages[-1].content, noise=noise)
+        self.salt = salt
+        self.failing = failing or {}
+        self.asked: Counter[str] = Counter()
+
+    async def complete(self, request: Request) -> Reply:
+        text = request.messages[-1].content
+        self.asked[text] += 1
+        await asyncio.sleep(Stream(self.salt, text).random() * 0.01)
+        for name, error in self.failing.items():
+            if name in text:
+                raise error
+        reply = await super().complete(request)
+        return Reply(reply.text, Usage(1, 3, 0, 5, 0.1 + len(text) / 7), reply.finish)
+
+    def bound(self, request: Request) -> tuple[int, float | None]:
+        return 10, 4.0
+
+    @property
+    def calls(self) -> int:
+        return sum(self.asked.values())
+
+
+def work(
+    folder: Path, model: Fake, do: Callable[[Job], Awaitable[T]], *, task: Task | None = None, seed: int = 0, **how: Any
+) -> T:
+    async def main() -> T:
+        setup = make_setup(task or Length(), {"target": model}, seed=seed)
+        async with running_job(setup, folder, retry=HASTY, **how) as job:
+            return await do(job)
+
+    return asyncio.run(main())
+
+
+def story(folder: Path) -> list[dict[str, Any]]:
+    return [
+        {key: value for key, value in line.items() if key != "clock"} for line in read_events(folder / "events.jsonl")
+    ]
+
+
+def unhealing(kind: ModelErrorKind = K.BAD_REQUEST) -> ModelError:
+    return ModelError(kind, "no luck")
+
+
+def test_results_are_in_item_order_whatever_finishes_first(tmp_path: Path) -> None:
+    async def do(job: Job) -> None:
+        items = job.splits.train
+        evaluation = await job.evaluate(A, items, purpose="train")
+        assert list(evaluation.hard) == [item.reference for item in items]
+        assert [evaluation.outcome(n).answer for n in range(len(items))] == [f"{item.text} turn 0" for item in items]
+        assert evaluation.outcome(3).usage["target"].calls == 1
+
+    work(tmp_path, Fake(), do)
+    (event,) = story(tmp_path)
+    assert event["groups"][0]["items"] == "train", "a whole split is named, not listed"
+    assert event["groups"][0]["hard"] == [n % 2 for n in range(12)]
+
+
+async def several(job: Job) -> None:
+    """Measurements of all kinds, some side by side."""
+    train, val = job.splits.train, job.splits.val
+    with job.stage(1, "rollout"):
+        await job.evaluate(A, train[:5], purpose="train")
+    with job.stage(1, "gate"):
+        await asyncio.gather(
+            job.measure([Group(A, val), Group(B, val[2:6], 1)], purpose="gate"),
+            job.evaluate(B, val, purpose="gate"),
+            job.evaluate(A, val[:3], purpose="gate"),
+        )
+    job.checkpoint(B, 1, {"score": 0.5})
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.3])
+@pytest.mark.parametrize("turns", [1, 3])
+def test_the_story_does_not_depend_on_workers_or_on_who_is_fast(tmp_path: Path, noise: float, turns: int) -> None:
+    """Costs are odd sums of money, so that adding them in another order would show in the last digit."""
+    stories = []
+    for number, (workers, salt) in enumerate([(1, 0), (64, 1), (3, 2), (64, 3)]):
+        folder = tmp_path / str(number)
+        work(folder, Fake(noise=noise, salt=salt), several, task=Length(turns), workers=workers)
+        stories.append(story(folder))
+    assert all(one == stories[0] for one in stories)
+    assert len(stories[0]) == 7
+
+
+def test_told_again_it_costs_nothing_and_says_the_same(tmp_path: Path) -> None:
+    work(tmp_path, Fake(noise=0.3), several)
+    before = (tmp_path / "events.jsonl").read_bytes()
+    again = Fake(noise=0.3)
+    work(tmp_path, again, several)
+    assert again.calls == 0 and (tmp_path / "events.jsonl").read_bytes() == before
+
+
+def test_a_rollout_is_paid_for_once_and_its_second_use_is_counted_as_reused(tmp_path: Path) -> None:
+    async def do(job: Job) -> None:
+        val = job.splits.val
+        await job.evaluate(A, val, purpose="gate")
+        await job.evaluate(A, [*val[:4], val[0], val[0]], purpose="again")
+        assert job.meter.total.calls == 10
+
+    model = Fake()
+    work(tmp_path, model, do)
+    first, second = story(tmp_path)
+    assert model.calls == 10
+    assert (first["reused"], first["usage"]["target"][0]) == (0, 10)
+    assert (second["reused"], second["usage"]) == (4, {})
+    assert second["groups"][0]["items"] == [f"val-{n}" for n in (0, 1, 2, 3, 0, 0)]
+
+
+def test_an_item_listed_twice_is_attempted_once_and_shown_twice(tmp_path: Path) -> None:
+    async def do(job: Job) -> None:
+        one, other = job.splits.val[1], job.splits.val[0]
+        evaluation = await job.evaluate(A, [one, other, one], purpose="gate")
+        assert list(evaluation.hard) == [1, 0, 1] and evaluation.mean == pytest.approx(2 / 3)
+
+    model = Fake()
+    work(tmp_path, model, do)
+    assert model.calls == 2
+
+
+def test_samples_are_drawn_anew_only_where_that_tells_something(tmp_path: Path) -> None:
+    async def do(job: Job) -> None:
+        for sample in range(3):
+            await job.evaluate(A, job.splits.val, purpose="gate", sample=sample)
+
+    fixed, random = Fake(), Fake(noise=0.5)
+    work(tmp_path / "fixed", fixed, do)
+    work(tmp_path / "random", random, do)
+    assert (fixed.calls, random.calls) == (10, 30)
+
+
+def test_seeds_share_their_rollouts_where_nothing_is_random(tmp_path: Path) -> None:
+    async def do(job: Job) -> None:
+        await job.evaluate(A, job.splits.val, purpose="gate")
+
+    for noise, calls in ((0.0, 10), (0.5, 20)):
+        folder, total = tmp_path / str(noise), 0
+        for seed in (0, 1):
+            model = Fake(noise=noise)
+            work(folder, model, do, seed=seed)
+            total += model.calls
+            (folder / "events.jsonl").unlink()
+        assert total == calls
+
+
+def test_failures_are_left_out_of_the_mean_and_listed(tmp_path: Path) -> None:
+    async def do(job: Job) -> None:
+        evaluation = await job.evaluate(A, job.splits.val, purpose="gate")
+        assert evaluation.hard[3] is None and evaluation.soft[3] is None
+        assert evaluation.mean == pytest.approx(4 / 9)
+        assert evaluation.failures == {"val-3": Failure(FailureKind.REFUSED, "no luck")}
+        assert evaluation.outcome(3).failure == Failure(FailureKind.REFUSED, "no luck")
+
+    model = Fake(failing={"val 3": unhealing()})
+    work(tmp_path, model, do)
+    assert model.asked["val 3 turn 0"] == 1
+    (event,) = story(tmp_path)
+    assert event["groups"][0]["failed"] == {"val-3": ["refused", "no luck", {}]}
+    assert event["groups"][0]["hard"][3] is None
+
+
+def test_a_recorded_failure_is_history_and_is_not_tried_again(tmp_path: Path) -> None:
+    async def do(job: Job) -> None:
+        await job.evaluate(A, job.splits.val, purpose="gate")
+
+    work(tmp_path, Fake(failing={"val 3 turn 1": unhealing(K.TIMEOUT)}), do, task=Length(2))
+    before = (tmp_path / "events.jsonl").read_bytes()
+    well = Fake()
+    work(tmp_path, well, do, task=Length(2))
+    assert well.calls == 0 and (tmp_path / "events.jsonl").read_bytes() == before
+
+
+def test_a_failure_that_was_not_recorded_is_tried_again(tmp_path: Path) -> None:
+    async def do(job: Job) -> None:
+        await job.evaluate(A, job.splits.val, purpose="gate")
+
+    ill = Fake(failing={"val 3": unhealing(), "val 4": unhealing()})
+    with pytest.raises(TooManyFailures, match=r"2 of 10 rollouts .*\(refused\); at most 10% may. .* no luck"):
+        work(tmp_path, ill, do)
+    assert story(tmp_path) == []
+    well = Fake()
+    work(tmp_path, well, do)
+    assert set(well.asked) == {"val 3 turn 0", "val 4 turn 0"}, "what was paid for is not paid for again"
+    assert story(tmp_path)[0]["groups"][0]["failed"] == {}
+
+
+def test_a_later_measurement_tries_a_failed_item_again(tmp_path: Path) -> None:
+    async def do(job: Job) -> None:
+        first = await job.evaluate(A, job.splits.val, purpose="gate")
+        model.failing.clear()
+        second = await job.evaluate(A, job.splits.val, purpose="gate")
+        assert (first.hard[3], second.hard[3]) == (None, 1)
+        assert first.failures and not second.failures
+
+    model = Fake(failing={"val 3": unhealing()})
+    work(tmp_path, model, do)
+    before = (tmp_path / "events.jsonl").read_bytes()
+    model = Fake(failing={"val": unhealing()})
+    work(tmp_path, model, do)
+    assert (tmp_path / "events.jsonl").read_bytes() == before and model.calls == 0
+
+
+def test_a_failed_rollouts_own_calls_count_towards_the_budget_also_when_retold(tmp_path: Path) -> None:
+    spent = []
+
+    async def do(job: Job) -> None:
+        await job.evaluate(A, job.splits.val, purpose="gate")
+        spent.append((job.budget.spent.calls, job.meter.total.calls))
+
+    for _ in range(2):
+        work(tmp_path, Fake(failing={"val 3 turn 1": unhealing()}), do, task=Length(2))
+    assert spent == [(19, 19), (19, 19)]
+
+
+@pytest.mark.parametrize("kind", [K.AUTH, K.NOT_FOUND, K.UNREACHABLE])
+def test_what_would_hit_every_call_stops_at_once_and_keeps_what_was_paid(tmp_path: Path, kind: ModelErrorKind) -> None:
+    async def do(job: Job) -> None:
+        await job.evaluate(A, job.splits.val, purpose="gate")
+
+    model = Fake(failing={"val 1": unhealing(kind)})
+    with pytest.raises(ModelError, match="no luck"):
+        work(tmp_path, model, do, workers=2)
+    stored = model.calls - model.asked["val 1 turn 0"]
+    assert model.calls < 10 and story(tmp_path) == []
+    well = Fake()
+    work(tmp_path, well, do)
+    assert well.calls == 10 - stored
+
+
+def test_a_measurement_that_waits_for_another_one_that_failed_does_not_go_on_without_it(tmp_path: Path) -> None:
+    async def do(job: Job) -> list[object]:
+        both = (job.evaluate(A, job.splits.val, purpose="gate"), job.evaluate(A, job.splits.val[:6], purpose="gate"))
+        return [*await asyncio.gather(*both, return_exceptions=True)]
+
+    ends = work(tmp_path, Fake(failing={"val 5": unhealing(K.AUTH)}), do, workers=2)
+    assert all(isinstance(end, ModelError) for end in ends)
+    assert story(tmp_path) == []
+
+
+def test_a_bug_in_a_task_keeps_its_traceback_and_names_the_item(tmp_path: Path) -> None:
+    class Buggy(Length):
+        async def rollout(self, item: Item, candidate: Candidate, attempt: Attempt) -> Outcome:
+            if item.id == "val-4":
+                raise ZeroDivisionError("oops")
+            return await super().rollout(item, candidate, attempt)
+
+    async def do(job: Job) -> None:
+        await job.evaluate(A, job.splits.val, purpose="gate")
+
+    with pytest.raises(ZeroDivisionError, match="oops") as caught:
+        work(tmp_path, Fake(), do, task=Buggy())
+    assert caught.value.__notes__ == ["while attempting item 'val-4' of task 'length'"]
+    assert any(entry.name == "rollout" for entry in caught.traceback)
+    assert story(tmp_path) == []
+
+
+def test_a_rollout_that_takes_too_long_is_a_failure_and_not_a_wrong_answer(tmp_path: Path) -> None:
+    class Slow(Length):
+        async def rollout(self, item: Item, candidate: Candidate, attempt: Attempt) -> Outcome:
+            if item.id == "val-4":
+                await asyncio.sleep(60)
+            return await super().rollout(item, candidate, attempt)
+
+    async def main() -> None:
+        setup = make_setup(Slow(), {"target": Fake()})
+        setup = dataclasses.replace(setup, sampling=dataclasses.replace(setup.sampling, timeout=0.5))
+        async with running_job(setup, tmp_path) as job:
+            evaluation = await job.evaluate(A, job.splits.val, purpose="gate")
+            assert evaluation.failures == {"val-4": Failure(FailureKind.TIMEOUT, "no end after 0.5 s")}
+
+    asyncio.run(main())
+
+
+def test_a_scratch_folder_is_there_for_an_attempt_and_gone_after_it(tmp_path: Path) -> None:
+    folders: list[Path] = []
+
+    class Writing(Length):
+        async def rollout(self, item: Item, candidate: Candidate, attempt: Attempt) -> Outcome:
+            folders.append(attempt.scratch)
+            (attempt.scratch / "note").write_text("x")
+            if item.id == "val-4":
+                raise ModelError(K.BAD_REQUEST, "no")
+            return await super().rollout(item, candidate, attempt)
+
+    async def do(job: Job) -> None:
+        await job.evaluate(A, job.splits.val, purpose="gate")
+
+    work(tmp_path, Fake(), do, task=Writing())
+    assert len(set(folders)) == 10 and not any(folder.exists() for folder in folders)
+
+
+def test_another_program_on_the_same_story_is_found_out(tmp_path: Path) -> None:
+    async def do(job: Job) -> None:
+        await job.evaluate(A, job.splits.val[:3], purpose="gate")
+
+    async def other(job: Job) -> None:
+        await job.evaluate(A, job.splits.val[:4], purpose="gate")
+
+    work(tmp_path, Fake(), do)
+    with pytest.raises(NotDeterministic, match=r"not deterministic at event 0 of .*: measured differs in groups"):
+        work(tmp_path, Fake(), other)
+
+
+def test_stages_say_what_they_used(tmp_path: Path) -> None:
+    work(tmp_path, Fake(), several)
+    done = {event["stage"]: event["usage"]["target"] for event in story(tmp_path) if event["type"] == "stage_done"}
+    assert done["rollout"][:3] == [5, 15, 25] and done["gate"][:3] == [20, 60, 100]
+    purposes = {(e["stage"], e["purpose"]) for e in story(tmp_path) if e["type"] == "measured"}
+    assert purposes == {("rollout", "train"), ("gate", "gate")}
+
+
+class TestBudget:
+    async def stepwise(self, job: Job) -> None:
+        """Goes through the splits in small pieces until the budget ends, then closes with what was set aside."""
+        job.budget.set_aside(5)
+        try:
+            for candidate in (A, B):
+                for start in range(0, 12, 4):
+                    await job.evaluate(candidate, job.splits.train[start : start + 4], purpose="train")
+        except BudgetExhausted as error:
+            job.emit(BudgetEnded(str(error)))
+        with job.budget.closing():
+            try:
+                await job.evaluate(A, job.splits.test[:5], purpose="test")
+            except BudgetExhausted as error:
+                job.emit(BudgetEnded(str(error)))
+
+    def test_a_cap_on_calls_ends_at_the_same_place_with_any_number_of_workers(self, tmp_path: Path) -> None:
+        stories = []
+        for workers in (1, 64):
+            model = Fake(salt=workers)
+            work(tmp_path / str(workers), model, self.stepwise, workers=workers, caps=Caps(calls=18))
+            assert model.calls == 17
+            stories.append(story(tmp_path / str(workers)))
+        assert stories[0] == stories[1]
+        assert [event["type"] for event in stories[0]] == ["measured"] * 3 + ["budget_ended", "measured"]
+
+    @pytest.mark.parametrize(
+        "caps", [Caps(calls=18), Caps(tokens=8 * 17 + 4), Caps(money=30.0), Caps(seconds=0.02)], ids=repr
+    )
+    def test_where_a_budget_ended_is_history_when_the_story_is_retold(self, tmp_path: Path, caps: Caps) -> None:
+        work(tmp_path, Fake(), self.stepwise, caps=caps)
+        told = (tmp_path / "events.jsonl").read_bytes()
+        assert b"budget_ended" in told
+        again = Fake()
+        work(tmp_path, again, self.stepwise, caps=caps)
+        assert (tmp_path / "events.jsonl").read_bytes() == told and again.calls == 0
+
+    def test_killed_while_closing_it_ends_as_it_would_have(self, tmp_path: Path) -> None:
+        work(tmp_path, Fake(), self.stepwise, caps=Caps(seconds=0.02))
+        whole = story(tmp_path)
+        path = tmp_path / "events.jsonl"
+        path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:-1]))
+        work(tmp_path, Fake(), self.stepwise, caps=Caps(seconds=0.02))
+        assert story(tmp_path) == whole
+
+    def test_a_cap_lowered_afterwards_cannot_undo_history(self, tmp_path: Path) -> None:
+        async def do(job: Job) -> None:
+            for start in range(0, 12, 4):
+                await job.evaluate(A, job.splits.train[start : start + 4], purpose="train")
+            with pytest.raises(BudgetExhausted):
+                await job.evaluate(B, job.splits.train, purpose="train")
+
+        work(tmp_path, Fake(), do, caps=Caps(calls=12))
+        work(tmp_path, Fake(), do, caps=Caps(calls=3))
+        assert len(story(tmp_path)) == 3
+
+
+def test_a_checkpoint_is_on_disk_with_its_parts_and_scores(tmp_path: Path) -> None:
+    both = Candidate({"SKILL.md": "a\r\nb\n", "notes/dates.md": "ß"})
+
+    async def do(job: Job) -> None:
+        job.checkpoint(Candidate({"SKILL.md": "x", "old.md": "y"}), 3, {})
+        job.checkpoint(both, 3, {"val": 0.5})
+
+    work(tmp_path, Fake(), do)
+    home = tmp_path / "checkpoints" / "step_0003"
+    assert sorted(path.relative_to(home).as_posix() for path in home.rglob("*") if path.is_file()) == [
+        "metadata.json",
+        "parts/SKILL.md",
+        "parts/notes/dates.md",
+    ]
+    about = json.loads((home / "metadata.json").read_text())
+    assert (about["step"], about["candidate"], about["metrics"]) == (3, both.digest, {"val": 0.5})

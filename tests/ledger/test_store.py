@@ -1,0 +1,129 @@
+"""What is particular to the SQLite store: its version, its groups, its write-ahead log, its spare file."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from sharpen.core.chat import Reply
+from sharpen.core.errors import StorageError, UsageError
+from sharpen.ledger import store
+from sharpen.ledger.store import Ledger
+from sharpen.testing.ledgers import key, outcome
+
+
+def replies_on_disk(path: Path) -> int:
+    connection = sqlite3.connect(path)
+    try:
+        found: int = connection.execute("SELECT COUNT(*) FROM replies").fetchone()[0]
+        return found
+    finally:
+        connection.close()
+
+
+def test_a_ledger_of_another_version_is_refused_by_name(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.db"
+    Ledger(path).close()
+    connection = sqlite3.connect(path)
+    connection.execute("UPDATE about SET value='99' WHERE name='schema_version'")
+    connection.commit()
+    connection.close()
+    with pytest.raises(UsageError, match=r"ledger\.db is a ledger of schema version 99; this sharpen reads version 1"):
+        Ledger(path)
+
+
+def test_rows_are_committed_as_soon_as_the_event_loop_waits(tmp_path: Path) -> None:
+    async def main() -> None:
+        with Ledger(tmp_path / "ledger.db") as ledger:
+            for number in range(5):
+                ledger.add_reply(key(number), "m", "target", Reply("x"))
+            assert replies_on_disk(ledger.path) == 0, "they go together"
+            await asyncio.sleep(0)
+            assert replies_on_disk(ledger.path) == 5
+
+    asyncio.run(main())
+
+
+def test_a_full_group_does_not_wait_for_the_event_loop(tmp_path: Path) -> None:
+    async def main() -> None:
+        with Ledger(tmp_path / "ledger.db") as ledger:
+            for number in range(store._GROUP):
+                ledger.add_reply(key(number), "m", "target", Reply("x"))
+            assert replies_on_disk(ledger.path) == store._GROUP
+
+    asyncio.run(main())
+
+
+def test_a_reply_can_be_read_before_it_is_committed(tmp_path: Path) -> None:
+    async def main() -> None:
+        with Ledger(tmp_path / "ledger.db") as ledger:
+            ledger.add_reply(key(1), "m", "target", Reply("x"))
+            assert ledger.reply(key(1)) == Reply("x")
+
+    asyncio.run(main())
+
+
+def test_the_log_is_folded_into_the_file_while_work_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store, "_FOLD_BYTES", 50_000)
+    with Ledger(tmp_path / "ledger.db") as ledger:
+        for number in range(1500):
+            ledger.add_reply(key(number), "m", "target", Reply("x" * 200))
+        assert ledger._folding is not None
+        ledger._folding.join()
+        assert (tmp_path / "ledger.db").stat().st_size > 100_000
+        assert ledger.counts()["replies"] == 1500
+
+
+def test_nothing_but_the_ledger_is_left_behind(tmp_path: Path) -> None:
+    with Ledger(tmp_path / "ledger.db") as ledger:
+        ledger.add_rollout(key(1), "t", "c", 0, outcome("a"))
+    assert [path.name for path in tmp_path.iterdir()] == ["ledger.db"]
+
+
+def test_a_limit_on_file_size_ends_in_a_clear_error(tmp_path: Path) -> None:
+    """Works without root, unlike a small disk; the spare file can't help here, but nothing may be torn."""
+    script = f"""
+import resource
+from pathlib import Path
+from sharpen.core.chat import Reply
+from sharpen.core.errors import StorageError
+from sharpen.ledger.store import Ledger
+resource.setrlimit(resource.RLIMIT_FSIZE, (2 << 20, 2 << 20))
+ledger = Ledger(Path({str(tmp_path)!r}) / "ledger.db")
+for number in range(2000):
+    try:
+        ledger.add_reply(number.to_bytes(16, "big"), "m", "target", Reply("x" * 5000))
+        ledger.flush()
+    except StorageError as error:
+        print(number, error)
+        break
+ledger.close()
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    number, _, message = done.stdout.partition(" ")
+    assert f"cannot write to the ledger {tmp_path / 'ledger.db'}" in message and "resume" in message
+    with Ledger(tmp_path / "ledger.db") as again:
+        assert again.counts()["replies"] == int(number)
+
+
+def test_a_broken_ledger_stays_broken_until_it_is_opened_again(tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path / "ledger.db")
+    blocker = sqlite3.connect(tmp_path / "ledger.db", isolation_level=None)
+    blocker.execute("BEGIN IMMEDIATE")
+    ledger._db.execute("PRAGMA busy_timeout=1")
+    with pytest.raises(StorageError, match="cannot write to the ledger"):
+        ledger.add_rollout(key(1), "t", "c", 0, outcome("a"))
+        ledger.flush()
+    with pytest.raises(StorageError):
+        ledger.flush()
+    blocker.execute("ROLLBACK")
+    blocker.close()
+    ledger.close()
+    with Ledger(tmp_path / "ledger.db") as again:
+        again.add_rollout(key(1), "t", "c", 0, outcome("a"))
+        again.flush()
