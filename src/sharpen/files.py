@@ -18,6 +18,8 @@ from sharpen.core.digest import Json
 from sharpen.core.errors import StorageError
 from sharpen.core.redact import redact_json
 
+_TEMPORARY = ".tmp~"
+
 
 def storage_error(path: Path, error: OSError) -> StorageError:
     """The message for a disk that is full, read-only or otherwise unwilling."""
@@ -36,7 +38,7 @@ def write_atomic(path: Path, text: str | bytes) -> None:
     data = text.encode() if isinstance(text, str) else text
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=_TEMPORARY)
         try:
             with os.fdopen(handle, "wb") as file:
                 file.write(data)
@@ -49,6 +51,12 @@ def write_atomic(path: Path, text: str | bytes) -> None:
             raise
     except OSError as error:
         raise storage_error(path, error) from error
+
+
+def sweep(folder: Path) -> None:
+    """Remove the temporary files that a process killed within `write_atomic` left. Only for who alone writes there."""
+    for path in folder.rglob(f".*{_TEMPORARY}"):
+        path.unlink(missing_ok=True)
 
 
 def write_json(path: Path, value: Json) -> None:

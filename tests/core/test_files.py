@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sharpen.core.errors import StorageError
-from sharpen.files import append_line, complete_lines, storage_error, write_atomic, write_json
+from sharpen.files import append_line, complete_lines, storage_error, sweep, write_atomic, write_json
 from sharpen.testing.ledgers import small_disk
 
 
@@ -57,6 +57,9 @@ write_atomic(Path({str(path)!r}), "new")
 """
     assert subprocess.run([sys.executable, "-c", script]).returncode == -signal.SIGKILL
     assert path.read_text() == "old"
+    assert len(list(tmp_path.iterdir())) == 2, "the temporary file was left behind"
+    sweep(tmp_path)
+    assert [entry.name for entry in tmp_path.iterdir()] == ["file.txt"]
 
 
 def test_json_is_written_for_reading_and_without_secrets(tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ from sharpen.engine.opening import EVENTS, How, Setup, open_job
 from sharpen.engine.replay import reopen
 from sharpen.engine.rollouts import Sampling
 from sharpen.engine.spec import JobSpec, describe_splits
-from sharpen.files import write_atomic
+from sharpen.files import sweep, write_atomic
 from sharpen.models.base import Model
 from sharpen.models.registry import open_model
 from sharpen.tasks import registry as tasks
@@ -146,6 +146,7 @@ class Session:
     async def run(self, *, more_budget: bool = False) -> str:
         """Carry the job out, or on, to its end. Returns its status: done or budget."""
         with layout.locked(self.job_folder):
+            sweep(self.job_folder)
             reopen(self.job_folder / EVENTS, more_budget=more_budget)
             artifacts.write_job_meta(self.job_folder, self.parts.setup.spec)
             async with open_job(self.parts.setup, self.job_folder, self.folder.ledger, self.parts.how) as job:
@@ -153,13 +154,13 @@ class Session:
                     self.on_start(job)
                 try:
                     status = await _carry_out(job, self.parts)
-                except (Stopped, NotDeterministic):
+                except BaseException as error:
+                    if isinstance(error, SharpenError) and not isinstance(error, Stopped | NotDeterministic):
+                        _tell_failure(job, error)
+                    with suppress(StorageError):  # what went wrong first is what is to be reported
+                        artifacts.write(self.job_folder)
                     raise
-                except SharpenError as error:
-                    _tell_failure(job, error)
-                    raise
-                finally:
-                    artifacts.write(self.job_folder)
+                artifacts.write(self.job_folder)
             return status
 
 

@@ -63,7 +63,9 @@ def gates() -> list[Entry]:
     from sharpen.gates import registry
 
     return [
-        Entry(gate.name, gate.description, settings=tuple(Setting(s.name, s.default, s.description) for s in gate.params))
+        Entry(
+            gate.name, gate.description, settings=tuple(Setting(s.name, s.default, s.description) for s in gate.params)
+        )
         for gate in registry.known()
     ]
 

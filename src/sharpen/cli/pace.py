@@ -53,4 +53,4 @@ class Pace:
             return None
         per_step = self._began[now.step] / finished
         rest_of_step = max(0.0, per_step - (now.calls - self._began[now.step]))
-        return round(rest_of_step + per_step * (now.steps - now.step) + self.closing_calls)
+        return round(rest_of_step + per_step * max(0, now.steps - now.step) + self.closing_calls)

@@ -39,17 +39,27 @@ def save(folder: Path, candidate: Candidate, step: int, metrics: Mapping[str, Js
 def load(folder: Path) -> Candidate:
     """Read a checkpoint folder, a folder of text parts, or a single text file as a candidate."""
     if folder.is_file():
-        return Candidate(folder.read_text(encoding="utf-8"))
+        return Candidate(_read(folder))
     if not folder.is_dir():
         raise UsageError(f"no checkpoint at {folder}: it is neither a folder nor a text file")
     about = folder / _METADATA
     if about.exists():
         names = json.loads(about.read_text(encoding="utf-8"))["parts"]
-        return Candidate({name: (folder / _PARTS / name).read_text(encoding="utf-8") for name in names})
+        return Candidate({name: _read(folder / _PARTS / name) for name in names})
     files = sorted(path for path in folder.rglob("*") if path.is_file() and not path.name.startswith("."))
     if not files:
         raise UsageError(f"no text parts in {folder}; expected SKILL.md or a checkpoint with {_METADATA}")
-    return Candidate({path.relative_to(folder).as_posix(): path.read_text(encoding="utf-8") for path in files})
+    return Candidate({path.relative_to(folder).as_posix(): _read(path) for path in files})
+
+
+def _read(path: Path) -> str:
+    """A text exactly as it stands, line ends included: a candidate is known by its digest."""
+    try:
+        return path.read_bytes().decode()
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{path} is not UTF-8 text: {error.reason} at byte {error.start}") from error
+    except OSError as error:
+        raise UsageError(f"cannot read {path}: {error.strerror}") from error
 
 
 def safe_part(name: str) -> str:

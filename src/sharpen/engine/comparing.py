@@ -63,11 +63,11 @@ class _Arms:
 async def compare(
     job: Job, new: Candidate, old: Candidate, items: Sequence[Item], gate: Gate, *, step: int, planned: int
 ) -> Comparison:
-    """Ask the gate, fetch what it needs, ask again; emit its verdict."""
+    """Ask the gate, fetch what it needs, ask again; emit its verdict. Steps count from 1, and each decides once at most."""
     arms = _Arms(job, new, old, items)
     rollouts = 0
     while True:
-        decision = gate.decide(Evidence(arms.pairs(), job.repeatable, decision=step, planned=planned))
+        decision = gate.decide(Evidence(arms.pairs(), job.repeatable, decision=step - 1, planned=planned))
         if isinstance(decision, Verdict):
             break
         groups = arms.groups(decision.draws)

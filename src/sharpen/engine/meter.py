@@ -38,29 +38,24 @@ class Meter:
     """Counts what each part of a job used. Everything is counted once per job, when it is first asked for."""
 
     def __init__(self) -> None:
-        self._used: dict[tuple[str, str, str], Usage] = {}
+        self._parts: dict[tuple[str, str], Tally] = {}
+        self._all = Tally()
 
     def add(self, stage: str, purpose: str, used: Mapping[str, Usage]) -> None:
-        for role, usage in used.items():
-            key = (stage, purpose, role)
-            self._used[key] = self._used.get(key, NOTHING) + usage
+        self._parts.setdefault((stage, purpose), Tally()).add(used)
+        self._all.add(used)
 
     @property
     def total(self) -> Usage:
-        return sum(self._used.values(), NOTHING)
+        return sum((usage for _, usage in sorted(self.by_role().items())), NOTHING)
 
     def by_role(self) -> dict[str, Usage]:
-        totals: dict[str, Usage] = {}
-        for (_, _, role), usage in self._used.items():
-            totals[role] = totals.get(role, NOTHING) + usage
-        return totals
+        return self._all.by_role()
 
     def table(self) -> dict[str, dict[str, UsageRow]]:
         """By `stage/purpose`, then by role, in a stable order."""
-        rows: dict[str, dict[str, UsageRow]] = {}
-        for (stage, purpose, role), usage in sorted(self._used.items()):
-            rows.setdefault(f"{stage}/{purpose}", {})[role] = usage.told()
-        return rows
+        parts = {f"{stage}/{purpose}": rows(tally.by_role()) for (stage, purpose), tally in sorted(self._parts.items())}
+        return {part: used for part, used in parts.items() if used}
 
 
 def rows(used: Mapping[str, Usage]) -> dict[str, UsageRow]:

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
+from statistics import NormalDist
 
 STAKES = (0.25, 0.5, 0.75, 0.95)
 CERTAIN = 1e100
@@ -28,7 +30,7 @@ class SignWalk:
     def __init__(self) -> None:
         self._capital = [1.0] * len(STAKES)
         self._scale = 0.0
-        self._steps = 0
+        self.count = self.wins = 0
         self.units: int | None = None
 
     def push(self, value: float) -> None:
@@ -37,8 +39,9 @@ class SignWalk:
         payoff = max(-1.0, min(1.0, value / (self._scale or 1.0)))
         self._scale = max(self._scale, abs(value))
         if self.units is None and abs(payoff) != 1.0:
-            self.units = self._steps
-        self._steps += 1
+            self.units = self.count
+        self.count += 1
+        self.wins += value > 0.0
         self._capital = [min(CERTAIN, c * (1.0 + s * payoff)) for c, s in zip(self._capital, STAKES, strict=True)]
 
     @property
@@ -100,48 +103,83 @@ def sign_capital(wins: float, losses: float) -> float:
     return total / len(STAKES)
 
 
-def sign_threshold(steps: int, level: float, units: int | None = None) -> float:
-    """The capital a `SignWalk` of at most `steps` steps must reach for a fair one to do so with probability `level` at most.
+@dataclass(frozen=True, slots=True)
+class SignTest:
+    """A test of given `level` on a `SignWalk` of at most `steps` steps, which may stop at any of them, with a last look once
+    all steps are done. Half of the level goes to stopping early.
 
-    For unit steps the probability is computed exactly, which asks for less than the universal `1/level`. Where a step that
-    is not a unit came after `units` of them, what was not yet spent on those is all there is for the rest."""
-    if steps > _LONGEST_WALK:
-        return 1.0 / level
-    threshold, spent = _exact_threshold(steps, level)
-    return threshold if units is None else 1.0 / (level - spent[min(units, steps)])
+    For unit steps everything is exact: `threshold` is the capital that a fair walk reaches with half of `level`, and the
+    last look gets all that the walk, as long as it was, has not spent. Other steps make do with universal bounds."""
+
+    steps: int
+    level: float
+
+    def passes(self, walk: SignWalk) -> bool:
+        """Whether the walk may stop here and reject the null hypothesis."""
+        spent = 0.0 if walk.units is None or self._loose else _exact(self.steps, self.level).spent[walk.units]
+        wanted = self.threshold if walk.units is None else 1.0 / (self.level / 2 - spent)
+        return walk.capital >= wanted
+
+    def passes_last(self, walk: SignWalk, flips: Callable[[], float]) -> bool:
+        """Whether the finished walk rejects the null hypothesis. `flips` gives the p-value of the plain sign-flip test."""
+        if walk.units is not None or self._loose:
+            return flips() <= self.level / 2
+        table = _exact(self.steps, self.level)
+        return table.spent[walk.count] + sum(table.alive[walk.count][walk.wins :]) <= self.level
+
+    @property
+    def threshold(self) -> float:
+        return 2.0 / self.level if self._loose else _exact(self.steps, self.level).threshold
+
+    @property
+    def _loose(self) -> bool:
+        return self.steps > _LONGEST_WALK
+
+    @property
+    def deviates(self) -> float:
+        """How many standard deviations above its mean a fair sum has to end up for the last look, about."""
+        return NormalDist().inv_cdf(1.0 - self.level)
+
+
+@dataclass(frozen=True, slots=True)
+class _Table:
+    """The exact fate of a fair walk: by each step, the probability to have stopped, and, by number of wins, not to."""
+
+    threshold: float
+    spent: tuple[float, ...]
+    alive: tuple[tuple[float, ...], ...]
 
 
 @lru_cache(maxsize=256)
-def _exact_threshold(steps: int, level: float) -> tuple[float, tuple[float, ...]]:
-    table = [[sign_capital(w, d - w) for w in range(d + 1)] for d in range(steps + 1)]
-    low, high = 1.0, 1.0 / level
-    best = _crossing(table, high)
+def _exact(steps: int, level: float) -> _Table:
+    capital = [[sign_capital(w, d - w) for w in range(d + 1)] for d in range(steps + 1)]
+    low, high = 1.0, 2.0 / level
+    best = _fate(capital, high)
     for _ in range(20):
         middle = math.sqrt(low * high)
-        spent = _crossing(table, middle)
-        if spent[-1] < level:
-            high, best = middle, spent
+        table = _fate(capital, middle)
+        if table.spent[-1] <= level / 2:
+            high, best = middle, table
         else:
             low = middle
-    return high, best
+    return best
 
 
-def _crossing(table: Sequence[Sequence[float]], threshold: float) -> tuple[float, ...]:
-    """The probability that a fair walk has reached `threshold` by each step."""
-    alive = [1.0]
-    crossed = [0.0]
-    for row in table[1:]:
+def _fate(capital: Sequence[Sequence[float]], threshold: float) -> _Table:
+    alive: list[tuple[float, ...]] = [(1.0,)]
+    spent = [0.0]
+    for row in capital[1:]:
         reached = 0.0
         following = [0.0] * len(row)
-        for wins, probability in enumerate(alive):
+        for wins, probability in enumerate(alive[-1]):
             for after in (wins, wins + 1):
                 if row[after] >= threshold:
                     reached += probability / 2
                 else:
                     following[after] += probability / 2
-        crossed.append(crossed[-1] + reached)
-        alive = following
-    return tuple(crossed)
+        spent.append(spent[-1] + reached)
+        alive.append(tuple(following))
+    return _Table(threshold, tuple(spent), tuple(alive))
 
 
 def mean_interval(values: Sequence[float], level: float) -> tuple[float, float]:

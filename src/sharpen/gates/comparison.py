@@ -40,6 +40,8 @@ class Reading:
     gain: float | None = None
     """The e-value of its fresh pairs against "this item did not improve"; None where the screen showed no large gain."""
 
+    echo: float = 0.0
+    """The mean difference of its fresh pairs."""
     flipped: bool = False
     """Whether a large difference was seen, and not seen again."""
     held: bool = False
@@ -73,12 +75,14 @@ def read(pair: Pair, repeatable: bool, confirmations: int, redraws: int) -> Read
 
 def _confirmed(pair: Pair, difference: float, failing: bool, confirmations: int, redraws: int) -> Reading:
     sign = 1.0 if difference > 0 else -1.0
-    size, shown, gain = abs(difference), 0, 1.0
+    size, shown, drawn, gain, total = abs(difference), 0, 0, 1.0, 0.0
     asked = min(len(pair.new), len(pair.old)) - 1
     for new, old in zip(pair.new[1:], pair.old[1:], strict=False):
         if new is None or old is None:
             continue
         gain *= agreement(new, old, BOLDNESS)
+        total += new - old
+        drawn += 1
         if shown < confirmations:
             size = min(size, max(0.0, sign * (new - old)))
             shown += 1
@@ -87,7 +91,9 @@ def _confirmed(pair: Pair, difference: float, failing: bool, confirmations: int,
     worst = sign * size if settled or sign < 0 else 0.0
     best = worst if settled or asked >= redraws else max(0.0, sign * size)
     held = settled and worst > 0.0
-    return Reading(True, True, difference, worst, best, failing, asked, evidence, size == 0.0, held)
+    return Reading(
+        True, True, difference, worst, best, failing, asked, evidence, total / max(1, drawn), size == 0.0, held
+    )
 
 
 def screen(item: int, pair: Pair) -> list[Draw]:

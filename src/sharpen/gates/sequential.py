@@ -26,15 +26,16 @@ from typing import Any, Literal
 
 from sharpen.core.errors import UsageError
 from sharpen.gates.base import Draw, Evidence, Need, Verdict
-from sharpen.gates.betting import SignWalk, TotalWalk, any_gain, mean_interval, sign_capital, sign_threshold
+from sharpen.gates.betting import SignTest, SignWalk, TotalWalk, any_gain, mean_interval, sign_capital
 from sharpen.gates.comparison import LARGE, Reading, fresh_pair, mean_difference, order_of, read, screen
+from sharpen.gates.paired import sign_flip_p
 
 _CONFIDENCE = 0.95
 _OPTIMISM = 1.28
 """Standard errors above the seen rate of gains that the futility rule still believes in."""
 _ASSENT = 3.0
 """What the first differences must win against "they sum to nothing or less" where repetition carries the proof."""
-_CRISP = 0.35
+_CRISP = 0.28
 """The share of gains that must come back when drawn again for it to pay to draw them again."""
 
 
@@ -118,8 +119,8 @@ class _State:
     # -- the two proofs
 
     @property
-    def sign_level(self) -> float:
-        return self.level / 2 if self.evidence.repeatable else self.level
+    def sign_test(self) -> SignTest:
+        return SignTest(len(self.order), self.level / 2 if self.evidence.repeatable else self.level)
 
     @property
     def gain_capital(self) -> float:
@@ -128,9 +129,11 @@ class _State:
 
     def proof(self) -> str:
         """Why the candidate is accepted; empty while it can't be."""
-        signs = self.signs()
-        if signs.capital >= sign_threshold(len(self.order), self.sign_level, signs.units):
-            return f"better by signs: {_tally(self._firsts())}, e = {signs.capital:.3g}"
+        firsts, signs = self._firsts(), self.signs()
+        if self.sign_test.passes(signs):
+            return f"better by signs: {_tally(firsts)}, e = {signs.capital:.3g}"
+        if self.turn == len(self.order) and self.sign_test.passes_last(signs, lambda: sign_flip_p(firsts)):
+            return f"better by signs over all items: {_tally(firsts)}, p = {sign_flip_p(firsts):.4f}"
         if not self.evidence.repeatable:
             return ""
         values = [self.readings[item].value for item in self.order[: self.turn]]
@@ -168,7 +171,11 @@ class _State:
             reading = self.readings[item]
             values.push(reading.hope if hopeful else reading.value)
             firsts.push(reading.first)
-            if values.capital >= 1.0 / self.gate.direction and firsts.capital >= _ASSENT and (hopeful or number == count):
+            if (
+                values.capital >= 1.0 / self.gate.direction
+                and firsts.capital >= _ASSENT
+                and (hopeful or number == count)
+            ):
                 return number
         return 0
 
@@ -193,27 +200,30 @@ class _State:
         wanted = self.gate.worthwhile * len(self.order) if chances else 0.0
         if most - losses <= wanted:
             return f"no gain worth finding is in sight after {len(seen)} of {len(self.order)} items"
-        if not self.evidence.repeatable and sign_capital(most, losses) < sign_threshold(len(self.order), self.level):
+        if not self.evidence.repeatable and not self._could_pass(most, losses):
             return f"the evidence can't suffice any more after {len(seen)} of {len(self.order)} items"
         return ""
 
+    def _could_pass(self, wins: float, losses: float) -> bool:
+        spread = math.sqrt(wins + losses)
+        return (
+            wins - losses >= self.sign_test.deviates * spread or sign_capital(wins, losses) >= self.sign_test.threshold
+        )
+
     def _futile_by_signs(self) -> str:
         firsts = self._firsts()
-        gained, lost = sum(d for d in firsts if d > 0), -sum(d for d in firsts if d < 0)
         scale = len(self.order) / max(1, self.turn)
         reserve = _OPTIMISM * math.sqrt(sum(d * d for d in firsts)) if self.turn < len(self.order) else 0.0
-        most = (gained - lost + reserve) * scale
-        largest = max((abs(d) for d in firsts), default=1.0) or 1.0
-        moved = (gained + lost) * scale
-        capital = sign_capital((moved + most) / 2 / largest, max(0.0, moved - most) / 2 / largest)
-        if self.turn and (most <= self.gate.worthwhile * len(self.order) or capital < 1.0 / self.sign_level / 2):
+        most = (sum(firsts) + reserve) * scale
+        spread = math.sqrt(sum(d * d for d in firsts) * scale)
+        if self.turn and (most <= self.gate.worthwhile * len(self.order) or most < self.sign_test.deviates * spread):
             return f"no gain worth finding is in sight after {self.turn} of {len(self.order)} items"
         return ""
 
     def _expected(self, reading: Reading) -> float:
-        """The gain on an item, a pending one weighed by how far it got."""
+        """The gain on an item: a pending one weighed by how far it got, one that was not confirmed by what came back."""
         if not reading.pending:
-            return max(0.0, reading.value)
+            return max(0.0, reading.echo if reading.flipped and reading.first > 0 else reading.value)
         return max(0.0, reading.hope) * (0.5 if reading.pairs == 0 else 0.8)
 
     def _chances(self) -> float:
@@ -254,7 +264,7 @@ class _State:
             return 0
         if self.evidence.repeatable:
             return self._directed(len(hopes), hopeful=True)
-        return _first_reaching(SignWalk(), hopes, sign_threshold(len(hopes), self.level))
+        return _first_reaching(SignWalk(), hopes, self.sign_test.threshold)
 
     def _more_proof(self) -> list[Draw]:
         """One more fresh pair on each confirmed gain with the fewest so far, while fresh pairs have not won enough."""

@@ -1,7 +1,8 @@
 """The embedded model: a small language model in worker processes on this machine. No key, no network, no money.
 
-This file owns the processes: it starts them as they are needed, gives each one request at a time (preferably to one that
-has the request's shared prefix ready), and turns their replies and their deaths into replies and errors of a `Model`.
+This file owns the processes: it starts them as they are needed, gives each one request at a time, and turns their replies
+and their deaths into replies and errors of a `Model`. A free worker takes the waiting request whose shared prefix it has
+ready, else one whose prefix no other worker has, so that of many prefixes each is computed once and not once per worker.
 What happens inside a worker is `local_worker`'s, where the weights come from is `weights`'s.
 
 What is promised: the same request brings the same text, whichever worker serves it and whatever ran before or runs
@@ -72,10 +73,12 @@ class LocalModel:
         self.settings = check(name, Settings, settings)
         self.workers = self.settings.workers or _cores()
         self._weights: Path | None = None
-        self._free = asyncio.Semaphore(self.workers)
+        self._free = self.workers
+        """Workers that could take a request now, those not started yet included."""
+        self._waiting: list[_Ticket] = []
         self._idle: list[_Worker] = []
         self._all: set[_Worker] = set()
-        self._serving: set[asyncio.Task[Mapping[str, Json]]] = set()
+        self._serving: set[asyncio.Task[None]] = set()
 
     @property
     def identity(self) -> Json:
@@ -89,8 +92,8 @@ class LocalModel:
 
     @property
     def concurrency(self) -> int:
-        """One request per worker, and one more for each to start on without waiting for the event loop's next round."""
-        return 2 * self.workers
+        """Many more than there are workers, so that a free one finds a request whose prefix it has ready."""
+        return max(64, 2 * self.workers)
 
     def bound(self, request: Request) -> tuple[int, float | None]:
         texts = [request.prompt or "", *(message.content for message in request.messages)]
@@ -110,6 +113,9 @@ class LocalModel:
             raise kind(str(error)) from error
 
     async def close(self) -> None:
+        for ticket in self._waiting:
+            ticket.answer.cancel()
+        self._waiting.clear()
         for task in self._serving:
             task.cancel()
         await asyncio.gather(*self._serving, return_exceptions=True)
@@ -118,40 +124,66 @@ class LocalModel:
         self._idle.clear()
 
     async def complete(self, request: Request) -> Reply:
-        line = _line(request)
-        await self._free.acquire()
-        # A caller that gives up leaves the worker busy: its reply must still be read, so the task outlives the call.
-        task = asyncio.create_task(self._serve(line, _prefix(request)))
-        self._serving.add(task)
-        task.add_done_callback(self._done)
-        answer = await asyncio.shield(task)
+        ticket = _Ticket(_line(request), _prefix(request), asyncio.get_running_loop().create_future())
+        self._waiting.append(ticket)
+        self._dispatch()
+        try:
+            answer = await ticket.answer
+        except asyncio.CancelledError:
+            # A caller that gives up leaves the worker busy: its reply must still be read, and then is dropped.
+            if ticket in self._waiting:
+                self._waiting.remove(ticket)
+            raise
         if "error" in answer:
             raise ModelError(ModelErrorKind(answer["error"]), f"{self.name}: {answer['message']}")
         usage = Usage(1, answer["prompt_tokens"], answer["cached_tokens"], answer["completion_tokens"], 0.0)
         return Reply(answer["text"], usage, answer["finish"])
 
-    def _done(self, task: asyncio.Task[Mapping[str, Json]]) -> None:
-        self._serving.discard(task)
-        self._free.release()
+    def _dispatch(self) -> None:
+        """Bring free workers and waiting requests together."""
+        while self._waiting and self._free:
+            worker, ticket = self._match()
+            self._free -= 1
+            self._waiting.remove(ticket)
+            if worker is not None:
+                self._idle.remove(worker)
+                worker.remember(ticket.prefix)
+            task = asyncio.create_task(self._serve(ticket, worker))
+            self._serving.add(task)
+            task.add_done_callback(self._done)
 
-    async def _serve(self, line: bytes, prefix: int) -> Mapping[str, Json]:
-        try:
-            worker = self._take(prefix) or await self._start()
-        except ModelError as error:
-            return {"error": error.kind, "message": str(error)}
-        worker.remember(prefix)
-        answer = await worker.ask(line)
+    def _match(self) -> tuple[_Worker | None, _Ticket]:
+        """A worker (None: a new one) and the request it should take next."""
+        for worker in self._idle:
+            for ticket in self._waiting:
+                if ticket.prefix in worker.prefixes:
+                    return worker, ticket
+        held = {prefix for worker in self._all for prefix in worker.prefixes}
+        ticket = next((ticket for ticket in self._waiting if ticket.prefix not in held), self._waiting[0])
+        return (self._idle[0] if self._idle else None), ticket
+
+    def _done(self, task: asyncio.Task[None]) -> None:
+        self._serving.discard(task)
+        self._free += 1
+        self._dispatch()
+
+    async def _serve(self, ticket: _Ticket, worker: _Worker | None) -> None:
+        answer = await self._answer(ticket, worker)
+        if not ticket.answer.done():
+            ticket.answer.set_result(answer)
+
+    async def _answer(self, ticket: _Ticket, worker: _Worker | None) -> Mapping[str, Json]:
+        if worker is None:
+            try:
+                worker = await self._start()
+            except ModelError as error:
+                return {"error": error.kind, "message": str(error)}
+            worker.remember(ticket.prefix)
+        answer = await worker.ask(ticket.line)
         if answer is not None:
             self._idle.append(worker)
             return answer
         return {"error": ModelErrorKind.UNAVAILABLE, "message": await self._bury(worker)}
-
-    def _take(self, prefix: int) -> _Worker | None:
-        """An idle worker: one that has the prefix, else the one that has been idle for longest."""
-        if not self._idle:
-            return None
-        at = next((at for at, worker in enumerate(self._idle) if prefix in worker.prefixes), 0)
-        return self._idle.pop(at)
 
     async def _start(self) -> _Worker:
         if self._weights is None:
@@ -169,6 +201,15 @@ class LocalModel:
         self._all.discard(worker)
         await worker.stop()
         return worker.last_words()
+
+
+@dataclass(eq=False)
+class _Ticket:
+    """A request that waits for a worker, and then for its answer."""
+
+    line: bytes
+    prefix: int
+    answer: asyncio.Future[Mapping[str, Json]]
 
 
 class _Worker:

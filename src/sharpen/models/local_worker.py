@@ -106,11 +106,12 @@ class Slots:
         """Continue from the first `start` tokens, which the slot holds, to the end of `tokens` and beyond."""
         same = common(slot.tokens, tokens)
         exact = same == start and (same < len(slot.tokens) or not slot.open_ended)
+        # Should a call fail, nothing is known of what the slot holds.
+        slot.tokens, slot.cuts, slot.open_ended = [], [], True
         if start and not exact:
             # The engine drops what it holds behind the last common token: one odd token makes that the one we mean.
             odd = next(token for token in range(2) if token != tokens[start])
             self._checked(slot, [*tokens[:start], odd], start, {"max_tokens": 0})
-        slot.tokens, slot.cuts, slot.open_ended = [], [], True
         reply = self._checked(slot, tokens, start, settings)
         slot.tokens = tokens
         return reply

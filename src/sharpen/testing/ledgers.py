@@ -14,7 +14,7 @@ import os
 import shutil
 import signal
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -26,6 +26,7 @@ from sharpen.core.errors import StorageError
 from sharpen.core.outcome import Failure, FailureKind, Outcome, scored
 from sharpen.core.usage import Usage
 from sharpen.ledger.store import Ledger
+from sharpen.testing.processes import end_of, in_child, start_child
 
 AWKWARD = 'line\nbreak\ttab "quote" \\ nul\0 ß 日本 🎈 \u2028 \ufeff'
 
@@ -146,7 +147,7 @@ class LedgerContract:
             await asyncio.sleep(0.001)
             os.kill(os.getpid(), signal.SIGKILL)
 
-        assert _in_child(lambda: asyncio.run(pay())) == -signal.SIGKILL
+        assert in_child(lambda: asyncio.run(pay())) == -signal.SIGKILL
         with self.open(path) as again:
             assert again.counts() == {"rollouts": 100, "replies": 100}
 
@@ -158,7 +159,7 @@ class LedgerContract:
             ledger.flush()
             os.kill(os.getpid(), signal.SIGKILL)
 
-        assert _in_child(pay) == -signal.SIGKILL
+        assert in_child(pay) == -signal.SIGKILL
         with self.open(path) as again:
             assert set(again.scores(map(key, range(40)))) == set(map(key, range(40)))
 
@@ -171,8 +172,8 @@ class LedgerContract:
                     if number % 7 == 0:
                         ledger.flush()
 
-        children = [_start_child(partial(pay, start)) for start in (0, 100, 200)]
-        assert [_wait_for(child) for child in children] == [0, 0, 0]
+        children = [start_child(partial(pay, start)) for start in (0, 100, 200)]
+        assert [end_of(child) for child in children] == [0, 0, 0]
         with self.open(path) as again:
             assert again.counts() == {"rollouts": 350, "replies": 350}
 
@@ -215,23 +216,3 @@ class LedgerContract:
         path.write_text("Dear diary, " * 1000)
         with pytest.raises(StorageError, match=r"ledger\.db"):
             self.open(path)
-
-
-def _start_child(work: Callable[[], None]) -> int:
-    child = os.fork()
-    if child == 0:
-        code = 1
-        try:
-            work()
-            code = 0
-        finally:
-            os._exit(code)
-    return child
-
-
-def _wait_for(child: int) -> int:
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-
-
-def _in_child(work: Callable[[], None]) -> int:
-    return _wait_for(_start_child(work))

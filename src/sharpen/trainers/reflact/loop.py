@@ -159,7 +159,8 @@ class _Training:
         """The candidate becomes the current one, and the best one unless it was let in without proof and scored lower."""
         state, score = self.state, comparison.new_score
         state.current, state.current_score = candidate, score
-        better = state.best_score is None or (score or 0.0) > state.best_score
+        so_far = comparison.old_score if state.best_score is None else state.best_score
+        better = so_far is None or (score or 0.0) > so_far
         if self.gate.name != "force" or better:
             state.best, state.best_score, state.best_step = candidate, score, step
         self.job.progress.best = state.best_score

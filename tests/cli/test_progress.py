@@ -1,0 +1,65 @@
+"""Progress of a running job: read from its story as it grows, shown in lines where there is no terminal."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from rich.console import Console
+
+from sharpen.cli.live import Finished, OnTerminal, Plain
+from sharpen.core.usage import Usage
+from sharpen.engine.job import Progress
+
+STEP = {"step": 1, "epoch": 1, "action": "reject", "batch_score": 0.5, "current": "", "current_score": None, "best": "",
+        "best_score": None, "best_step": 0}  # fmt: skip
+
+
+def done(number: int) -> bytes:
+    return json.dumps({"n": 0, "type": "step_done", **STEP, "step": number}).encode() + b"\n"
+
+
+def test_steps_are_told_once_and_only_when_their_line_is_whole(tmp_path: Path) -> None:
+    path = tmp_path / "events.jsonl"
+    finished = Finished(path)
+    assert list(finished.new()) == []
+    path.write_bytes(done(1) + done(2)[:30])
+    assert [step["step"] for step in finished.new()] == [1]
+    assert list(finished.new()) == []
+    path.write_bytes(done(1) + done(2))
+    assert [step["step"] for step in finished.new()] == [2]
+
+
+def job(**progress: Any) -> Any:
+    story = SimpleNamespace(replaying=False)
+    budget = SimpleNamespace(spent=Usage(412, 60_000, 0, 1_204, 0.0))
+    return SimpleNamespace(
+        progress=Progress(step=2, steps=5, stage="gate", done=7, total=53, score=0.25, best=0.5, **progress),
+        runtime=SimpleNamespace(story=story), budget=budget,
+    )  # fmt: skip
+
+
+def test_without_a_terminal_a_sign_of_life_comes_now_and_then() -> None:
+    out = io.StringIO()
+    display = Plain(Console(file=out, width=120))
+    for tick in range(8 * 40):
+        display.update(job(), tick / 8, 95.0)
+    lines = out.getvalue().splitlines()
+    assert len(lines) == 2
+    for expected in ("step 2/5", "gate", "7/53", "0.250", "0.500", "412 calls", "61,204 tokens", "about 1:35 left"):
+        assert expected in lines[0]
+
+
+def test_on_a_terminal_everything_is_in_view() -> None:
+    out = io.StringIO()
+    display = OnTerminal(Console(file=out, width=120, force_terminal=True, color_system=None))
+    display.update(job(retries=3, last_retry="http://host answered 429"), 61.0, None)
+    display.line("step 1: accepted")
+    display.close()
+    shown = out.getvalue()
+    for expected in ("step 2/5", "gate", "best on val 0.500", "412 calls", "1:01 so far", "3 calls tried again", "429",
+                     "step 1: accepted"):  # fmt: skip
+        assert expected in shown
