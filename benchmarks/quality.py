@@ -25,7 +25,7 @@ from sharpen.engine.opening import How, open_job
 from sharpen.models.base import Model
 from sharpen.models.registry import open_model
 from sharpen.skill import examples
-from sharpen.stats.summary import summarise
+from sharpen.stats.intervals import bounded_mean
 from sharpen.tasks import registry as tasks
 from sharpen.testing.jobs import make_setup
 from sharpen.trainers.reflact.loop import ReflACT
@@ -77,7 +77,7 @@ async def run(which: str, family: str, seed: int, calls: int, model: Model, root
     async with open_job(setup, folder, root / f"{family}.db", how) as job:
         best = job.initial
         try:
-            best = await (climb(job) if which == "climber" else train(job, {"epochs": 50, "batch_size": 20}))
+            best = await (climb(job) if which == "climber" else train(job, {"epochs": 50, "batch_size": 24}))
         except BudgetExhausted:
             best = getattr(job, "climbed", job.initial)
         used = job.budget.spent.calls
@@ -123,16 +123,19 @@ async def main() -> None:
 
 
 def report(family: str, climber: list[Result], sharpen: list[Result]) -> None:
-    difference = summarise([ours.test - theirs.test for ours, theirs in zip(sharpen, climber, strict=True)], low=-1.0)
-    cells = [shown(summarise([r.test for r in results])) for results in (climber, sharpen)] + [shown(difference)]
+    rows = ([r.test for r in climber], [r.test for r in sharpen])
+    differences = [ours - theirs for theirs, ours in zip(*rows, strict=True)]
+    cells = [shown(row, 0.0) for row in rows] + [shown(differences, -1.0)]
     calls = sum(r.calls for r in sharpen) // len(sharpen)
     seconds = sum(r.seconds for r in sharpen) / len(sharpen)
     print(f"{family:16} {cells[0]:>22} {cells[1]:>22} {cells[2]:>24} {calls:>11} {seconds:>5.0f}", flush=True)
-    print(f"{'':16} {' '.join(f'{r.test:.2f}' for r in climber):>22} {' '.join(f'{r.test:.2f}' for r in sharpen):>22}")
+    each = [" ".join(f"{score:.2f}" for score in row) for row in rows]
+    print(f"{'  each seed':16} {each[0]:>22} {each[1]:>22}", flush=True)
 
 
-def shown(summary: object) -> str:
-    return f"{summary.mean:.3f} [{summary.low:.3f}, {summary.high:.3f}]"  # type: ignore[attr-defined]
+def shown(values: list[float], lowest: float) -> str:
+    low, high, _ = bounded_mean(values, low=lowest)
+    return f"{sum(values) / len(values):.3f} [{low:.3f}, {high:.3f}]"
 
 
 if __name__ == "__main__":

@@ -115,8 +115,12 @@ def _read(path: Path, seen: tuple[Path, ...]) -> dict[str, Any]:
     if not isinstance(content, dict):
         raise UsageError(f"{path} holds a {type(content).__name__}; a configuration is a mapping of keys to values")
     bases = content.pop("_base_", [])
+    if isinstance(bases, str):
+        bases = [bases]
+    if not (isinstance(bases, list) and all(isinstance(base, str) for base in bases)):
+        raise UsageError(f"{path}: _base_ must be a path or a list of paths, got {bases!r}")
     merged: dict[str, Any] = {}
-    for base in [bases] if isinstance(bases, str) else bases:
+    for base in bases:
         _merge(merged, _read(path.parent / base, (*seen, path)))
     _merge(merged, _shorthand(content))
     return merged

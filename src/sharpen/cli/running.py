@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import shutil
 import signal
 import sys
 from collections.abc import Iterable, Iterator
@@ -71,7 +72,7 @@ def carry_out(parts: Parts, folder: RunFolder, output: Output, *, more_budget: b
         say(introduction(parts, folder))
     fetch_weights(parts.setup, silent=output.silent)
     display = live.choose(console(err=True), silent=output.silent)
-    resume = f"sharpen resume {shown(folder.path)}"
+    resume = f"{called()} resume {shown(folder.path)}"
     try:
         status = asyncio.run(_run(parts, folder, display, more_budget))
     except Stopped:
@@ -97,7 +98,17 @@ def report(folder: RunFolder, job: Path, output: Output) -> None:
         sentence = closing.verdict(results)
         out.print(sentence if sentence is not None else f"ended: {results['status']}", soft_wrap=True)
         return
-    show(out, closing.closing(results, closing.Place(folder.path, job), best_skill(job)))
+    show(out, closing.closing(results, place(folder, job), best_skill(job)))
+
+
+def place(folder: RunFolder, job: Path) -> closing.Place:
+    return closing.Place(folder.path, job, called())
+
+
+def called() -> str:
+    """How this program can be called from here: by its name where the shell finds it, else as it was called just now."""
+    program = Path(sys.argv[0])
+    return shown(program) if program.name == "sharpen" and shutil.which("sharpen") is None else "sharpen"
 
 
 def show(out: Console, blocks: Iterable[closing.Block]) -> None:

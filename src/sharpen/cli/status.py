@@ -49,7 +49,7 @@ def _all_runs(root: Path, as_json: bool) -> int:
 def _one_run(folder: RunFolder, as_json: bool) -> int:
     from sharpen.bench.artifacts import results
     from sharpen.bench.layout import is_running
-    from sharpen.cli.running import best_skill, console, show
+    from sharpen.cli.running import best_skill, console, place, show
     from sharpen.engine.replay import read_events
     from sharpen.report import closing
     from sharpen.report.standing import state_of
@@ -68,7 +68,7 @@ def _one_run(folder: RunFolder, as_json: bool) -> int:
         show(out, [_table([row])])
         if found["steps"]:
             show(out, [_steps(found["steps"])])
-        show(out, closing.closing(found, closing.Place(folder.path, job), best_skill(job)))
+        show(out, closing.closing(found, place(folder, job), best_skill(job)))
     return 0
 
 

@@ -18,6 +18,7 @@ STAKES = (0.25, 0.5, 0.75, 0.95)
 CERTAIN = 1e100
 """Capital beyond which nobody counts: the null hypothesis is impossible, or as good as that."""
 
+_EARLY = 2.0 / 3.0
 _LONGEST_WALK = 128
 
 
@@ -106,10 +107,10 @@ def sign_capital(wins: float, losses: float) -> float:
 @dataclass(frozen=True, slots=True)
 class SignTest:
     """A test of given `level` on a `SignWalk` of at most `steps` steps, which may stop at any of them, with a last look once
-    all steps are done. Half of the level goes to stopping early.
+    all steps are done. Two thirds of the level are for stopping early.
 
-    For unit steps everything is exact: `threshold` is the capital that a fair walk reaches with half of `level`, and the
-    last look gets all that the walk, as long as it was, has not spent. Other steps make do with universal bounds."""
+    For unit steps everything is exact: `threshold` is the capital that a fair walk reaches with its share of `level`, and
+    the last look gets all that the walk, as long as it was, has not spent. Other steps make do with universal bounds."""
 
     steps: int
     level: float
@@ -117,19 +118,19 @@ class SignTest:
     def passes(self, walk: SignWalk) -> bool:
         """Whether the walk may stop here and reject the null hypothesis."""
         spent = 0.0 if walk.units is None or self._loose else _exact(self.steps, self.level).spent[walk.units]
-        wanted = self.threshold if walk.units is None else 1.0 / (self.level / 2 - spent)
+        wanted = self.threshold if walk.units is None else 1.0 / (_EARLY * self.level - spent)
         return walk.capital >= wanted
 
     def passes_last(self, walk: SignWalk, flips: Callable[[], float]) -> bool:
         """Whether the finished walk rejects the null hypothesis. `flips` gives the p-value of the plain sign-flip test."""
         if walk.units is not None or self._loose:
-            return flips() <= self.level / 2
+            return flips() <= (1.0 - _EARLY) * self.level
         table = _exact(self.steps, self.level)
         return table.spent[walk.count] + sum(table.alive[walk.count][walk.wins :]) <= self.level
 
     @property
     def threshold(self) -> float:
-        return 2.0 / self.level if self._loose else _exact(self.steps, self.level).threshold
+        return 1.0 / (_EARLY * self.level) if self._loose else _exact(self.steps, self.level).threshold
 
     @property
     def _loose(self) -> bool:
@@ -153,12 +154,12 @@ class _Table:
 @lru_cache(maxsize=256)
 def _exact(steps: int, level: float) -> _Table:
     capital = [[sign_capital(w, d - w) for w in range(d + 1)] for d in range(steps + 1)]
-    low, high = 1.0, 2.0 / level
+    low, high = 1.0, 1.0 / (_EARLY * level)
     best = _fate(capital, high)
     for _ in range(20):
         middle = math.sqrt(low * high)
         table = _fate(capital, middle)
-        if table.spent[-1] <= level / 2:
+        if table.spent[-1] <= _EARLY * level:
             high, best = middle, table
         else:
             low = middle

@@ -51,16 +51,25 @@ def names() -> list[str]:
 def get(name: str, params: Mapping[str, Json] | None = None) -> Gate:
     """The gate called `name` with these settings."""
     kind, settings = _kind(name), dict(params or {})
-    allowed = tuple(inspect.signature(kind).parameters)
-    for setting in settings:
-        if setting not in allowed:
-            there = ", ".join(allowed) or "none"
-            raise UsageError(f"gate {name!r} has no setting {setting!r}{nearest(setting, allowed)}; there are: {there}")
+    parameters = inspect.signature(kind).parameters
+    for setting, value in settings.items():
+        if setting not in parameters:
+            near, there = nearest(setting, tuple(parameters)), ", ".join(parameters) or "none"
+            raise UsageError(f"gate {name!r} has no setting {setting!r}{near}; there are: {there}")
+        _check_number(name, setting, value, parameters[setting].default)
     try:
         gate: Gate = kind(**settings)
     except TypeError as error:
         raise UsageError(f"gate {name!r} does not take these settings: {error}") from error
     return gate
+
+
+def _check_number(name: str, setting: str, value: Json, default: Json) -> None:
+    """Where the default is a number, only a number of that kind will do."""
+    wanted: tuple[type, ...] = (int,) if isinstance(default, int) else (int, float)
+    if isinstance(default, (int, float)) and (isinstance(value, bool) or not isinstance(value, wanted)):
+        kind = "a whole number" if wanted == (int,) else "a number"
+        raise UsageError(f"gate {name!r}: {setting} must be {kind}, got {value!r}")
 
 
 def known() -> list[Known]:

@@ -191,6 +191,8 @@ class _State:
         """Why more rollouts would be wasted; empty while they may still decide."""
         if self.diffuse:
             return self._futile_by_signs()
+        if self.turn == len(self.order) and sum(self._firsts()) <= 0.0:
+            return f"no better on all {self.turn} items"
         seen = [self.readings[item] for item in self.order if self.readings[item].screened]
         wins = sum(self._expected(r) for r in seen)
         losses = -sum(r.value for r in seen if r.value < 0 and not r.pending)

@@ -23,14 +23,17 @@ Block = Text | Table
 
 _LONG = 2_400
 """A skill of more characters than this is shown in part."""
+_MOST_TYPES = 12
+"""More task types than this are in results.json only; the largest ones are shown."""
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where a job's files are, as they should be shown."""
+    """Where a job's files are, as they should be shown, and how this program is called from there."""
 
     run: Path
     job: Path
+    program: str = "sharpen"
 
     @property
     def name(self) -> str:
@@ -97,6 +100,8 @@ def verdict(results: Results) -> Text | None:
     if not changed(results):
         return Text("No gain: no change proved itself, so the skill is the one training started from.", style="yellow")
     low, high = gain["low"], gain["high"]
+    if low is None or high is None:
+        return Text("No test item was scored for both, so nothing can be said about a gain.", style="yellow")
     difference = f"{text.signed(gain['mean'])}, 95 % interval {text.interval(low, high, sign=True)}"
     basis = f"{text.plural(gain['n'], 'test item')} that training never saw, paired"
     if low > 0:
@@ -126,10 +131,13 @@ def by_type(results: Results) -> Table | None:
     test = results["test"]
     if "initial" not in test or "best" not in test or len(test["initial"]["by_type"]) < 2:
         return None
+    rows = sorted(test["initial"]["by_type"].items(), key=lambda row: (-row[1]["n"], row[0]))
     made = table("\nby type", "\nitems", "\nbefore", "\nafter")
-    for kind, before in sorted(test["initial"]["by_type"].items()):
+    for kind, before in rows[:_MOST_TYPES]:
         after = test["best"]["by_type"].get(kind, {})
         made.add_row(kind, text.count(before["n"]), text.score(before["mean"]), text.score(after.get("mean")))
+    if len(rows) > _MOST_TYPES:
+        made.add_row(f"… and {len(rows) - _MOST_TYPES} more", "", "", "", style="dim")
     return made
 
 
@@ -229,19 +237,19 @@ def next_steps(results: Results, place: Place) -> Text:
 
 
 def _commands(results: Results, place: Place) -> Iterator[tuple[str, str]]:
-    elsewhere = "" if place.run.parent == Path("runs") else f" --runs {place.run.parent}"
-    run = f"{place.name}{elsewhere}"
+    sharpen = place.program
+    run = place.name if place.run.parent == Path("runs") else f"{place.name} --runs {place.run.parent}"
     if results["status"] == "done":
-        yield f"sharpen resume {run} --verify", "tell the story again from the ledger and compare"
+        yield f"{sharpen} resume {run} --verify", "tell the story again from the ledger and compare"
     elif results["status"] == "budget":
-        yield f"sharpen resume {run} --budget calls={2 * results['usage']['total']['calls']}", "carry on with more"
+        yield f"{sharpen} resume {run} --budget calls={2 * results['usage']['total']['calls']}", "carry on with more"
     else:
-        yield f"sharpen resume {run}", "carry on where it stopped"
+        yield f"{sharpen} resume {run}", "carry on where it stopped"
     if changed(results) and place.best() is not None:
-        yield f"sharpen eval {run} --split val --against initial", "the same question on another split"
-    yield f"sharpen status {run}", "every step"
-    yield "sharpen list tasks", "what else there is to train on"
-    yield "sharpen train --help", "your own data, other models, budgets"
+        yield f"{sharpen} eval {run} --split val --against initial", "the same question on another split"
+    yield f"{sharpen} status {run}", "every step"
+    yield f"{sharpen} list tasks", "what else there is to train on"
+    yield f"{sharpen} train --help", "your own data, other models, budgets"
 
 
 def _score_cells(row: Mapping[str, Any]) -> tuple[str, str, str, str]:

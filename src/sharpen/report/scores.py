@@ -34,11 +34,15 @@ def sentence(report: Report) -> str:
 
 
 def _difference(gain: Gained) -> Text:
-    style = "green" if gain.low > 0 else "red" if gain.high < 0 else "yellow"
-    word = "better" if gain.low > 0 else "worse" if gain.high < 0 else "no difference shown"
+    low, high = gain.low, gain.high
+    if low is None or high is None:
+        return Text(f"{gain.new} against {gain.old}: no item was scored for both", style="yellow")
+    word, style = (
+        ("better", "green") if low > 0 else ("worse", "red") if high < 0 else ("no difference shown", "yellow")
+    )
     return Text(
-        f"{gain.new} against {gain.old}: {text.signed(gain.mean)}, 95 % interval "
-        f"{text.interval(gain.low, gain.high, sign=True)}, paired over {text.plural(gain.n, 'item')}: {word}",
+        f"{gain.new} against {gain.old}: {text.signed(gain.mean)}, 95 % interval {text.interval(low, high, sign=True)}, "
+        f"paired over {text.plural(gain.n, 'item')}: {word}",
         style=style,
     )
 

@@ -17,6 +17,7 @@ _ACTIONS = {
     "reject": "rejected",
     "skip_no_failures": "nothing to improve: the whole batch was right",
     "skip_no_edits": "nothing was proposed",
+    "skip_no_promise": "nothing proposed did better on train items",
     "skip_no_change": "the edits changed nothing",
     "skip_leak": "refused: it would have given val or test items away",
 }

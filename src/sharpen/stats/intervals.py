@@ -1,17 +1,21 @@
-"""Confidence intervals the rest is made of: Wilson's for a proportion, and a bootstrap for the mean of anything else.
+"""Confidence intervals the rest is made of: Wilson's for a proportion, and one for the mean of anything bounded.
 
-The bootstrap is the bias-corrected and accelerated one, with a fixed number of resamples drawn from a stream of its own, so
-that the same scores always give the same interval.
+The latter is the bias-corrected and accelerated bootstrap from ten values on and Student's t below; values that are all
+the same leave nothing to resample, and get the interval of what may have been missed. Resamples are drawn from a stream
+of their own, so that the same scores always give the same interval.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from statistics import NormalDist
+from statistics import NormalDist, stdev
 
 RESAMPLES = 4000
 _SEED = 20_240_607
+_ENOUGH_TO_RESAMPLE = 10
+_CHUNK = 2_000_000
+"""Numbers drawn at once at most, so that memory stays flat however many values there are."""
 
 
 def quantile(level: float) -> float:
@@ -19,7 +23,11 @@ def quantile(level: float) -> float:
     return NormalDist().inv_cdf(0.5 + level / 2)
 
 
-def wilson(successes: float, n: int, level: float) -> tuple[float, float]:
+def is_binary(values: Sequence[float]) -> bool:
+    return all(value in (0.0, 1.0) for value in values)
+
+
+def wilson(successes: float, n: int, level: float = 0.95) -> tuple[float, float]:
     """Wilson's score interval of a proportion."""
     if n == 0:
         return 0.0, 1.0
@@ -27,10 +35,28 @@ def wilson(successes: float, n: int, level: float) -> tuple[float, float]:
     share, spread = successes / n, z * z / n
     centre = (share + spread / 2) / (1 + spread)
     half = z / (1 + spread) * math.sqrt(share * (1 - share) / n + spread / (4 * n))
-    return max(0.0, centre - half), min(1.0, centre + half)
+    return max(0.0, min(share, centre - half)), min(1.0, max(share, centre + half))
 
 
-def bootstrap_mean(values: Sequence[float], level: float) -> tuple[float, float]:
+def bounded_mean(
+    values: Sequence[float], level: float = 0.95, low: float = 0.0, high: float = 1.0
+) -> tuple[float, float, str]:
+    """An interval for the mean of values in `low`..`high`, and the name of the method."""
+    n = len(values)
+    if n < 2:
+        return low, high, "the whole range"
+    if min(values) == max(values):
+        # A value never seen in n draws has at most this share, at the given confidence.
+        unseen, value = 1.0 - ((1.0 - level) / 2) ** (1.0 / n), values[0]
+        return value + unseen * (low - value), value + unseen * (high - value), "rule of the unseen"
+    if n < _ENOUGH_TO_RESAMPLE:
+        mean, half = math.fsum(values) / n, student(level, n - 1) * stdev(values) / math.sqrt(n)
+        return max(low, mean - half), min(high, mean + half), "Student's t"
+    below, above = bootstrap_mean(values, level)
+    return max(low, below), min(high, above), "BCa bootstrap"
+
+
+def bootstrap_mean(values: Sequence[float], level: float = 0.95) -> tuple[float, float]:
     """The BCa bootstrap interval of a mean. Values that are all equal give an interval of no width."""
     import numpy as np
 
@@ -39,12 +65,13 @@ def bootstrap_mean(values: Sequence[float], level: float) -> tuple[float, float]
     if n < 2 or np.ptp(data) == 0.0:
         return mean, mean
     generator = np.random.Generator(np.random.PCG64(_SEED))
-    means = data[generator.integers(0, n, size=(RESAMPLES, n))].mean(axis=1)
+    rows = max(1, _CHUNK // n)
+    sizes = [min(rows, RESAMPLES - start) for start in range(0, RESAMPLES, rows)]
+    means = np.concatenate([data[generator.integers(0, n, size=(size, n))].mean(axis=1) for size in sizes])
     normal = NormalDist()
     below = (np.sum(means < mean) + 0.5 * np.sum(means == mean)) / RESAMPLES
     bias = normal.inv_cdf(min(max(float(below), 1 / RESAMPLES), 1 - 1 / RESAMPLES))
-    left_out = (data.sum() - data) / (n - 1)
-    away = left_out.mean() - left_out
+    away = data - mean
     acceleration = float(np.sum(away**3) / (6 * np.sum(away**2) ** 1.5))
     tails = []
     for tail in ((1 - level) / 2, (1 + level) / 2):
@@ -54,5 +81,25 @@ def bootstrap_mean(values: Sequence[float], level: float) -> tuple[float, float]
     return float(low), float(high)
 
 
-def is_binary(values: Sequence[float]) -> bool:
-    return all(value in (0.0, 1.0) for value in values)
+def student(level: float, freedom: int) -> float:
+    """The two-sided critical value of Student's t, by bisection, so that scipy is not needed for it."""
+    low, high = 0.0, 1e6
+    for _ in range(100):
+        middle = (low + high) / 2
+        if _student_inside(middle, freedom) < level:
+            low = middle
+        else:
+            high = middle
+    return (low + high) / 2
+
+
+def _student_inside(t: float, freedom: int) -> float:
+    """P(-t < T < t), by the finite series in the angle atan(t / sqrt(freedom))."""
+    angle = math.atan2(t, math.sqrt(freedom))
+    sine, cosine = math.sin(angle), math.cos(angle)
+    odd = freedom % 2
+    term, total = (cosine if odd else 1.0), 0.0
+    for k in range(freedom // 2):
+        total += term
+        term *= cosine**2 * (2 * k + 1 + odd) / (2 * k + 2 + odd)
+    return 2.0 / math.pi * (angle + sine * total) if odd else sine * total

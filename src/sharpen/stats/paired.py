@@ -2,7 +2,7 @@
 
 Where all scores are 0 or 1, the interval is Newcombe's: Wilson's intervals of the two proportions, squared and added with a
 correction for how the pairs go together. It behaves well with few items and near 0 and 1, where the usual formula gives
-nonsense. Other scores take the bootstrap of their differences.
+nonsense. Other scores take the interval of the mean of their differences.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sharpen.stats.intervals import bootstrap_mean, is_binary, wilson
+from sharpen.stats.intervals import bounded_mean, is_binary, wilson
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,17 +31,16 @@ def paired_difference(new: Sequence[float], old: Sequence[float], level: float =
     if n == 0:
         return Interval(0.0, -1.0, 1.0, 0, "no pairs")
     differences = [a - b for a, b in zip(new, old, strict=True)]
-    mean = sum(differences) / n
+    mean = math.fsum(differences) / n
     if is_binary(new) and is_binary(old):
-        low, high = _newcombe(new, old, level)
+        low, high = newcombe(new, old, level)
         return Interval(mean, max(-1.0, low), min(1.0, high), n, "Newcombe, paired")
-    if n == 1:
-        return Interval(mean, -1.0, 1.0, 1, "one pair")
-    low, high = bootstrap_mean(differences, level)
-    return Interval(mean, max(-1.0, low), min(1.0, high), n, "BCa bootstrap of differences")
+    low, high, method = bounded_mean(differences, level, -1.0, 1.0)
+    return Interval(mean, low, high, n, f"{method} of differences")
 
 
-def _newcombe(new: Sequence[float], old: Sequence[float], level: float) -> tuple[float, float]:
+def newcombe(new: Sequence[float], old: Sequence[float], level: float = 0.95) -> tuple[float, float]:
+    """Newcombe's interval for the difference of two paired proportions (method 10 of his paper of 1998)."""
     n = len(new)
     both = sum(a == 1.0 and b == 1.0 for a, b in zip(new, old, strict=True))
     neither = sum(a == 0.0 and b == 0.0 for a, b in zip(new, old, strict=True))
@@ -49,19 +48,19 @@ def _newcombe(new: Sequence[float], old: Sequence[float], level: float) -> tuple
     first, second = sum(new) / n, sum(old) / n
     low_1, high_1 = wilson(sum(new), n, level)
     low_2, high_2 = wilson(sum(old), n, level)
-    phi = _correlation(both, only_new, only_old, neither, n)
+    phi = _correlation(both, only_new, only_old, neither)
     down = (first - low_1) ** 2 - 2 * phi * (first - low_1) * (high_2 - second) + (high_2 - second) ** 2
     up = (high_1 - first) ** 2 - 2 * phi * (high_1 - first) * (second - low_2) + (second - low_2) ** 2
     difference = first - second
     return difference - math.sqrt(max(0.0, down)), difference + math.sqrt(max(0.0, up))
 
 
-def _correlation(both: int, only_new: int, only_old: int, neither: int, n: int) -> float:
+def _correlation(both: int, only_new: int, only_old: int, neither: int) -> float:
     """How the pairs go together, with the continuity correction that keeps few pairs from looking too alike."""
     margins = (both + only_new) * (only_old + neither) * (both + only_old) * (only_new + neither)
     if margins == 0:
         return 0.0
-    excess = both * neither - only_new * only_old
+    excess = float(both * neither - only_new * only_old)
     if excess > 0:
-        excess = int(max(excess - n / 2, 0))
+        excess = max(excess - (both + only_new + only_old + neither) / 2, 0.0)
     return excess / math.sqrt(margins)

@@ -1,13 +1,12 @@
-"""The mean of some scores with its interval, whole and by group."""
+"""The mean of some scores with its interval, whole and by group. Missing scores are counted, never taken for zero."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sharpen.stats.intervals import bootstrap_mean, is_binary, wilson
-
-FEWEST = 2
+from sharpen.stats.intervals import bounded_mean, is_binary, wilson
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,25 +18,27 @@ class Summary:
     high: float | None
     n: int
     failed: int = 0
+    method: str = "nothing scored"
 
     def row(self) -> list[float | int | None]:
+        """Mean, low, high, scored, failed: the compact form that is stored."""
         return [self.mean, self.low, self.high, self.n, self.failed]
 
 
-def summarise(scores: Sequence[float], *, failed: int = 0, level: float = 0.95) -> Summary:
-    """The mean with its interval: Wilson's where all scores are 0 or 1, the bootstrap's otherwise. A single score that is
-    neither says nothing about its neighbours, so its interval is the whole range."""
-    n = len(scores)
-    if n == 0:
-        return Summary(None, None, None, 0, failed)
-    mean = sum(scores) / n
-    if is_binary(scores):
-        low, high = wilson(sum(scores), n, level)
-    elif n < FEWEST:
-        low, high = 0.0, 1.0
-    else:
-        low, high = bootstrap_mean(scores, level)
-    return Summary(mean, low, high, n, failed)
+def summarise(
+    scores: Sequence[float | None], *, failed: int = 0, level: float = 0.95, low: float = 0.0, high: float = 1.0
+) -> Summary:
+    """The mean with its interval: Wilson's where all scores are 0 or 1. `failed` scores are missing besides those that are
+    None; scores lie in `low`..`high`."""
+    values = [float(score) for score in scores if score is not None]
+    missing = failed + len(scores) - len(values)
+    if not values:
+        return Summary(None, None, None, 0, missing)
+    mean = math.fsum(values) / len(values)
+    if low == 0.0 and high == 1.0 and is_binary(values):
+        return Summary(mean, *wilson(sum(values), len(values), level), len(values), missing, "Wilson")
+    below, above, method = bounded_mean(values, level, low, high)
+    return Summary(mean, below, above, len(values), missing, method)
 
 
 def summarise_by_type(types: Sequence[str], scores: Sequence[float | None], level: float = 0.95) -> dict[str, Summary]:
@@ -45,8 +46,4 @@ def summarise_by_type(types: Sequence[str], scores: Sequence[float | None], leve
     groups: dict[str, list[float | None]] = {}
     for kind, score in zip(types, scores, strict=True):
         groups.setdefault(kind, []).append(score)
-    found = {}
-    for kind, members in sorted(groups.items()):
-        known = [score for score in members if score is not None]
-        found[kind] = summarise(known, failed=len(members) - len(known), level=level)
-    return found
+    return {kind: summarise(groups[kind], level=level) for kind in sorted(groups)}

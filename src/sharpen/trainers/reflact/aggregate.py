@@ -8,6 +8,7 @@ propose are rival ideas: each stays an alternative of its own.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import combinations
 
 from sharpen.engine.executor import together
 from sharpen.engine.job import Job
@@ -44,10 +45,29 @@ async def _merge_chunk(job: Job, chunk: Sequence[Patch], skill: str, scope: tupl
     return Patch(edits, chunk[0].source, merged.summary, total)
 
 
-def alternatives(merged: Patch | None, rivals: Sequence[Patch], *, most: int) -> list[Patch]:
-    """The merged patch first, then the rivals, without repeats and up to `most`."""
+def alternatives(merged: Patch | None, rivals: Sequence[Patch], *, most: int, budget: int) -> list[Patch]:
+    """The merged patch first, then the rivals, then pairs of rivals from different sources that fit the edit budget
+    together; without repeats and up to `most`, of which pairs get at least a quarter where there are any."""
+    pairs = _pairs(rivals, budget)
+    singles = ([merged] if merged else []) + list(rivals)
+    room = most - min(len(pairs), most // 4)
     found: dict[tuple[str, ...], Patch] = {}
-    for patch in ([merged] if merged else []) + list(rivals):
+    for patch in (*singles[:room], *pairs, *singles[room:]):
         if patch.edits:
             found.setdefault(patch.key, patch)
     return list(found.values())[:most]
+
+
+def _pairs(rivals: Sequence[Patch], budget: int) -> list[Patch]:
+    """The first idea of each source with the first of each other, the second with the second, and so on."""
+    by_source: dict[str, list[Patch]] = {}
+    for patch in rivals:
+        by_source.setdefault(patch.source, []).append(patch)
+    found = []
+    for one, other in combinations(by_source.values(), 2):
+        for first, second in zip(one, other, strict=False):
+            edits = unite([*first.edits, *second.edits])
+            if len(edits) <= budget:
+                source, reason = f"{first.source}+{second.source}", f"{first.reason}; {second.reason}"
+                found.append(Patch(edits, source, reason, max(first.support, second.support)))
+    return found

@@ -21,7 +21,8 @@ class Proposed(Event):
 
 @dataclass(frozen=True)
 class Selected(Event):
-    """The alternatives tried against each other on train items: `[number, score, items, edits kept]` each."""
+    """The alternatives tried against each other on train items: `[number, score, score of the current candidate on the
+    same items, items, edits kept]` each. None is chosen where none did better than the current candidate."""
 
     step: int
     edit_budget: int
@@ -42,7 +43,8 @@ class Revised(Event):
 
 @dataclass(frozen=True)
 class StepDone(Event):
-    """How a step ended. Actions: accept, reject, skip_no_failures, skip_no_edits, skip_no_change, skip_leak, skip_tried."""
+    """How a step ended. Actions: accept, reject; skip_no_failures, skip_no_edits (nothing was proposed), skip_no_promise
+    (nothing proposed did better on train items), skip_no_change, skip_leak, skip_tried (by an earlier step)."""
 
     step: int
     epoch: int

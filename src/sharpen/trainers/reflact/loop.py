@@ -89,8 +89,11 @@ class _Training:
         action = "skip_no_failures"
         if batch.failures:
             patches = await self.propose(step, batch, budget)
-            chosen = await self.select(step, patches, budget)
-            action = await self.decide(step, chosen)
+            chosen = await self.select(step, batch, patches, budget) if patches else None
+            if chosen is not None:
+                action = await self.decide(step, chosen)
+            else:
+                action = "skip_no_promise" if patches else "skip_no_edits"
         epoch = 1 + (step - 1) // self.per_epoch
         job.emit(
             StepDone(
@@ -111,12 +114,12 @@ class _Training:
             working = await aggregate.merge(job, step, ideas.from_successes, skill=skill, size=size, label="successes")
             both = [patch for patch in (failing, working) if patch is not None]
             merged = await aggregate.merge(job, step, both, skill=skill, size=size, label="both")
-            alternatives = aggregate.alternatives(merged, ideas.rivals, most=self.params.alternatives)
+            alternatives = aggregate.alternatives(merged, ideas.rivals, most=self.params.alternatives, budget=budget)
         records = [patch.record() for patch in alternatives]
         job.emit(Proposed(step, len(batch.failures), len(batch.successes), records, ideas.lost_answers))
         return alternatives
 
-    async def select(self, step: int, alternatives: list[Patch], budget: int) -> Update | None:
+    async def select(self, step: int, batch: Batch, alternatives: list[Patch], budget: int) -> Update | None:
         """Clip each alternative to the edit budget, and find the one worth putting before the gate."""
         job, current = self.job, self.state.current
         seen = {tried.digest for tried in self.state.history}
@@ -125,16 +128,14 @@ class _Training:
             for patch in alternatives:
                 clipped = await select.clip(job, step, patch, budget=budget, skill=current.text)
                 made.append(update(current, clipped, self.limits, self.leaks, seen))
-            trials = await select.compete(job, step, made, self.params.screen_items)
-        tried = [[t.number, t.score, t.items, len(made[t.number].patch.edits)] for t in trials]
-        chosen = trials[0].number if trials else None
+            trials = await select.compete(job, step, current, made, batch.evaluation.items, self.params.screen_items)
+        tried = [[t.number, t.score, t.current, t.items, len(made[t.number].patch.edits)] for t in trials]
+        chosen = trials[0].number if trials and trials[0].promising else None
         job.emit(Selected(step, budget, tried, chosen))
         return None if chosen is None else made[chosen]
 
-    async def decide(self, step: int, chosen: Update | None) -> str:
+    async def decide(self, step: int, chosen: Update) -> str:
         """Put the chosen revision before the gate, and let it replace the current candidate if it passes."""
-        if chosen is None:
-            return "skip_no_edits"
         job, state = self.job, self.state
         edits = [edit.record() for edit in chosen.patch.edits]
         report = [row.record() for row in chosen.revision.rows]

@@ -25,7 +25,7 @@ class ReflACTParams(BaseModel):
     )
     analysts: bool = Field(True, description="Let the optimizer model reflect, where there is one.")
     alternatives: int = Field(
-        6, ge=1, description="Proposals of a step that are tried against each other on train items."
+        8, ge=1, description="Proposals of a step that are tried against each other on train items."
     )
     screen_items: int = Field(24, ge=0, description="Train items the last alternatives standing are tried on; 0: none.")
     gate: str = Field("sequential", description="Who decides: sequential, paired, strict or force.")

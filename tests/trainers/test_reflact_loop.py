@@ -1,0 +1,474 @@
+"""ReflACT stage by stage, and whole trainings of a task that can be learnt completely."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import math
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sharpen.bench.config import load
+from sharpen.bench.runner import Session, build, prepare
+from sharpen.core.candidate import Candidate
+from sharpen.core.chat import Request
+from sharpen.core.digest import Json
+from sharpen.core.errors import UsageError
+from sharpen.core.task import Task
+from sharpen.engine.job import Job
+from sharpen.engine.replay import read_events
+from sharpen.models.scripted import ScriptedModel
+from sharpen.skill.edits import Edit, Limits, Op
+from sharpen.skill.leaks import LeakIndex
+from sharpen.tasks.codebook import Codebook, code_words
+from sharpen.testing.jobs import make_setup, running_job
+from sharpen.trainers.reflact import aggregate, select
+from sharpen.trainers.reflact.loop import ReflACT
+from sharpen.trainers.reflact.params import ReflACTParams
+from sharpen.trainers.reflact.patches import Patch, unite
+from sharpen.trainers.reflact.rollout import batch_items, steps_per_epoch
+from sharpen.trainers.reflact.schedule import edit_budget
+from sharpen.trainers.reflact.update import Update, update
+
+T = TypeVar("T")
+LIMITS = Limits()
+
+
+def append(content: str, support: int = 1, items: tuple[str, ...] = ()) -> Edit:
+    return Edit(Op.APPEND, content, support=support, items=items)
+
+
+def data_of(request: Request) -> Mapping[str, Json]:
+    text = request.messages[-1].content
+    found: Mapping[str, Json] = json.loads(text.partition("```json\n")[2].partition("\n```")[0])
+    return found
+
+
+def with_job(
+    folder: Path,
+    do: Callable[[Job], Awaitable[T]],
+    optimizer: Callable[[Request], str] | None = None,
+    task: Task | None = None,
+) -> T:
+    async def main() -> T:
+        models = {"target": ScriptedModel("scripted/rules")}
+        if optimizer is not None:
+            models["optimizer"] = ScriptedModel("scripted/own", optimizer)
+        async with running_job(make_setup(task or Codebook(), models), folder) as job:
+            return await do(job)
+
+    return asyncio.run(main())
+
+
+class TestSchedule:
+    def test_the_values_are_those_of_the_paper(self) -> None:
+        cosine = [edit_budget("cosine", step, 5, most=8, least=2) for step in range(1, 6)]
+        linear = [edit_budget("linear", step, 5, most=8, least=2) for step in range(1, 6)]
+        assert (
+            cosine == [math.floor(2 + 3 * (1 + math.cos(math.pi * n / 4)) + 0.5) for n in range(5)] == [8, 7, 5, 3, 2]
+        )
+        assert linear == [8, 7, 5, 4, 2]
+        assert [edit_budget("constant", step, 5, most=8, least=2) for step in range(1, 6)] == [8] * 5
+
+    @given(st.sampled_from(["linear", "cosine"]), st.integers(2, 60), st.integers(1, 9), st.integers(0, 9))
+    def test_it_falls_from_most_to_least(self, schedule: str, steps: int, least: int, more: int) -> None:
+        most = least + more
+        budgets = [edit_budget(schedule, step, steps, most=most, least=least) for step in range(1, steps + 1)]
+        assert budgets[0] == most and budgets[-1] == least
+        assert budgets == sorted(budgets, reverse=True)
+
+    def test_a_single_step_has_the_full_budget(self) -> None:
+        assert edit_budget("cosine", 1, 1, most=4, least=2) == 4
+
+    def test_a_least_budget_above_the_most_is_refused(self) -> None:
+        with pytest.raises(ValueError, match="min_edit_budget 5 is above edit_budget 4"):
+            ReflACTParams(min_edit_budget=5)
+
+
+def test_every_train_item_is_attempted_once_per_epoch_in_another_order(tmp_path: Path) -> None:
+    async def do(job: Job) -> None:
+        size = 30
+        per_epoch = steps_per_epoch(len(job.splits.train), size)
+        epochs = [
+            [item.id for step in range(e * per_epoch, (e + 1) * per_epoch) for item in batch_items(job, step + 1, size)]
+            for e in range(2)
+        ]
+        assert sorted(epochs[0]) == sorted(epochs[1]) == sorted(item.id for item in job.splits.train)
+        assert epochs[0] != epochs[1]
+
+    with_job(tmp_path, do)
+
+
+class TestUnite:
+    def test_edits_that_do_the_same_become_one_with_the_support_of_all(self) -> None:
+        found = unite([append("a", 2, ("x",)), append("b", 1), append("a", 3, ("y", "x"))])
+        assert [(edit.content, edit.support) for edit in found] == [("a", 5), ("b", 1)]
+        assert found[0].items == ("x", "y")
+
+    @given(st.lists(st.tuples(st.sampled_from("abc"), st.integers(1, 5)), max_size=12))
+    def test_no_support_is_lost_and_none_is_made_up(self, given_edits: list[tuple[str, int]]) -> None:
+        found = unite([append(content, support) for content, support in given_edits])
+        wanted: Counter[str] = Counter()
+        for content, support in given_edits:
+            wanted[content] += support
+        assert {edit.content: edit.support for edit in found} == dict(wanted)
+        assert [edit.content for edit in found] == list(dict.fromkeys(content for content, _ in given_edits))
+
+
+class TestMerge:
+    def patches(self, count: int) -> list[Patch]:
+        return [Patch((append(f"- rule {n % 3}", 1),), "analysts", f"reason {n}", 2) for n in range(count)]
+
+    def merged(self, folder: Path, count: int, size: int, optimizer: Callable[[Request], str]) -> Patch | None:
+        async def do(job: Job) -> Patch | None:
+            return await aggregate.merge(job, 1, self.patches(count), skill="s", size=size, label="failures")
+
+        return with_job(folder, do, optimizer)
+
+    def test_patches_are_merged_level_by_level_with_their_support(self, tmp_path: Path) -> None:
+        sizes: list[int] = []
+
+        def optimizer(request: Request) -> str:
+            patches = data_of(request)["patches"]
+            sizes.append(len(patches))
+            support: Counter[str] = Counter()
+            for patch in patches:
+                for edit in patch["edits"]:
+                    support[edit["content"]] += edit["support"]
+            edits = [{"op": "append", "content": content, "support": n} for content, n in support.items()]
+            return json.dumps({"summary": f"of {len(patches)}", "edits": edits})
+
+        merged = self.merged(tmp_path, 10, 4, optimizer)
+        assert merged is not None and merged.support == 20
+        assert {edit.content: edit.support for edit in merged.edits} == {"- rule 0": 4, "- rule 1": 3, "- rule 2": 3}
+        assert sorted(sizes) == [2, 3, 4, 4]
+        scopes = [event["scope"] for event in read_events(tmp_path / "events.jsonl")]
+        assert [scope[3:] for scope in scopes] == [[0, 0], [0, 1], [0, 2], [1, 0]]
+
+    def test_support_beyond_what_was_read_is_cut(self, tmp_path: Path) -> None:
+        boast = json.dumps({"edits": [{"op": "append", "content": "x", "support": 999}]})
+        merged = self.merged(tmp_path, 3, 4, lambda request: boast)
+        assert merged is not None and merged.edits[0].support == 6
+
+    def test_without_a_usable_answer_equal_edits_are_united(self, tmp_path: Path) -> None:
+        merged = self.merged(tmp_path, 6, 8, lambda request: "I'd rather not.")
+        assert merged is not None and merged.reason == "united without the optimizer"
+        assert {edit.content: edit.support for edit in merged.edits} == {"- rule 0": 2, "- rule 1": 2, "- rule 2": 2}
+
+    def test_a_single_patch_needs_no_merging_and_none_gives_none(self, tmp_path: Path) -> None:
+        def never(request: Request) -> str:
+            raise AssertionError("nothing to ask")
+
+        assert self.merged(tmp_path / "one", 1, 4, never) == self.patches(1)[0]
+        assert self.merged(tmp_path / "none", 0, 4, never) is None
+
+    def test_alternatives_have_no_repeats_and_the_merged_one_first(self) -> None:
+        a, b = Patch((append("a"),), "x"), Patch((append("b"),), "y")
+        found = aggregate.alternatives(
+            a, [Patch((append("a"),), "z"), b, Patch((), "w"), Patch((append("c"),), "v")], most=3, budget=0
+        )
+        assert [patch.edits[0].content for patch in found] == ["a", "b", "c"] and found[0] is a
+        assert len(aggregate.alternatives(a, [b], most=1, budget=0)) == 1
+        assert aggregate.alternatives(None, [b], most=3, budget=0) == [b]
+
+    def test_ideas_of_different_sources_are_tried_together_where_they_fit_the_budget(self) -> None:
+        one, other = Patch((append("a"),), "x", "one", 2), Patch((append("b"),), "y", "two", 5)
+        assert aggregate.alternatives(None, [one, other], most=8, budget=1) == [one, other]
+        both = aggregate.alternatives(None, [one, other], most=8, budget=2)[2]
+        assert ([edit.content for edit in both.edits], both.source, both.support) == (["a", "b"], "x+y", 5)
+
+
+class TestClip:
+    patch = Patch(
+        tuple(append(name, support) for name, support in (("a", 1), ("b", 5), ("c", 3), ("d", 5))), "analysts"
+    )
+
+    def clipped(
+        self, folder: Path, optimizer: Callable[[Request], str] | None, patch: Patch | None = None
+    ) -> list[str]:
+        async def do(job: Job) -> Patch:
+            return await select.clip(job, 1, patch or self.patch, budget=2, skill="s")
+
+        return [edit.content for edit in with_job(folder, do, optimizer).edits]
+
+    def test_without_an_optimizer_the_best_supported_stay_in_their_order(self, tmp_path: Path) -> None:
+        assert self.clipped(tmp_path, None) == ["b", "d"]
+
+    def test_the_optimizers_ranking_decides(self, tmp_path: Path) -> None:
+        assert self.clipped(tmp_path, lambda request: json.dumps({"order": [2, 0, 1, 3]})) == ["a", "c"]
+
+    def test_numbers_that_mean_nothing_are_passed_over(self, tmp_path: Path) -> None:
+        assert self.clipped(tmp_path, lambda request: json.dumps({"order": [9, -1, 2, 2, 3]})) == ["c", "d"]
+
+    def test_an_unusable_ranking_leaves_it_to_the_support(self, tmp_path: Path) -> None:
+        assert self.clipped(tmp_path, lambda request: "no") == ["b", "d"]
+
+    def test_proposers_patches_are_not_sent_to_the_optimizer(self, tmp_path: Path) -> None:
+        def never(request: Request) -> str:
+            raise AssertionError("nothing to ask")
+
+        assert self.clipped(tmp_path, never, Patch(self.patch.edits, "examples")) == ["b", "d"]
+
+    def test_what_fits_is_left_alone(self, tmp_path: Path) -> None:
+        async def do(job: Job) -> None:
+            assert await select.clip(job, 1, self.patch, budget=4, skill="s") is self.patch
+
+        with_job(tmp_path, do)
+
+
+def rules(count: int) -> str:
+    return "\n".join(f"- {kind}: {word}" for kind, word in list(code_words().items())[:count])
+
+
+def made(job: Job, content: str) -> Update:
+    leaks = LeakIndex(job.splits, job.task.answers)
+    return update(job.initial, Patch((append(content),), "test"), LIMITS, leaks, frozenset())
+
+
+async def contest(job: Job, updates: list[Update], most: int) -> list[select.Trial]:
+    return await select.compete(job, 1, job.initial, updates, (), most)
+
+
+class TestCompete:
+    def test_the_best_wins_and_the_weak_are_dropped_early(self, tmp_path: Path) -> None:
+        async def do(job: Job) -> None:
+            updates = [made(job, rules(count)) for count in (1, 4, 20, 8, 2, 14)]
+            trials = await contest(job, updates, 24)
+            assert trials[0].number == 2 and trials[0].score == 1.0 and trials[0].items == 24
+            tried = {trial.number: trial.items for trial in trials}
+            assert min(tried.values()) == 8 and sum(tried.values()) <= 6 * 8 + 3 * 16
+
+        with_job(tmp_path, do)
+
+    def test_of_equals_the_shorter_one_wins(self, tmp_path: Path) -> None:
+        async def do(job: Job) -> None:
+            updates = [made(job, rules(20) + "\n\nTake care."), made(job, rules(20)), made(job, "Hello.")]
+            assert (await contest(job, updates, 24))[0].number == 1
+
+        with_job(tmp_path, do)
+
+    def test_one_that_does_no_better_than_the_current_candidate_holds_no_promise(self, tmp_path: Path) -> None:
+        async def do(job: Job) -> None:
+            (idle,) = await contest(job, [made(job, "Take care.")], 24)
+            (good,) = await contest(job, [made(job, rules(9))], 24)
+            assert (idle.score, idle.current, idle.promising) == (0.0, 0.0, False)
+            assert good.promising and good.items == 24
+
+        with_job(tmp_path, do)
+
+    def test_without_items_to_try_on_nothing_is_tried(self, tmp_path: Path) -> None:
+        async def do(job: Job) -> None:
+            (alone,) = await contest(job, [made(job, "x")], 0)
+            assert (alone.number, alone.score, alone.items, alone.promising) == (0, None, 0, True)
+            assert await contest(job, [], 24) == []
+            assert job.meter.total.calls == 0
+
+        with_job(tmp_path, do)
+
+    def test_a_refused_update_cannot_win_unless_there_is_no_other(self, tmp_path: Path) -> None:
+        async def do(job: Job) -> None:
+            nothing = update(job.initial, Patch((), "x"), LIMITS, LeakIndex(job.splits, job.task.answers), frozenset())
+            assert nothing.refusal == "no_change"
+            trials = await contest(job, [nothing, made(job, rules(3)), made(job, rules(9))], 24)
+            assert [trial.number for trial in trials] == [2, 1]
+            assert [trial.number for trial in await contest(job, [nothing], 24)] == [0]
+
+        with_job(tmp_path, do)
+
+    def test_items_shown_as_examples_are_not_used_to_judge(self, tmp_path: Path) -> None:
+        async def do(job: Job) -> None:
+            shown = job.splits.train[:6]
+            blocks = "\n\n".join(f"### Example\nInput: {item.text}\nOutput: {item.reference}" for item in shown)
+            await contest(job, [made(job, blocks), made(job, rules(3))], 1000)
+            ids = {id for event in read_events(tmp_path / "events.jsonl") for g in event["groups"] for id in g["items"]}
+            assert ids == {item.id for item in job.splits.train[6:]}
+
+        with_job(tmp_path, do)
+
+
+class TestUpdate:
+    current = Candidate("# Skill\n\nAnswer.\n")
+
+    def make(self, *edits: Edit, seen: frozenset[str] = frozenset()) -> Update:
+        task = Codebook()
+        return update(self.current, Patch(edits, "test"), LIMITS, LeakIndex(task.splits(), task.answers), seen)
+
+    def test_edits_that_change_nothing_are_refused(self) -> None:
+        assert self.make(Edit(Op.REPLACE, "x", "not there")).refusal == "no_change"
+
+    def test_a_val_item_with_its_answer_is_refused(self) -> None:
+        item = Codebook().splits().val[0]
+        leaking = self.make(append(f"### Example\nInput: {item.text}\nOutput: {item.reference}"))
+        assert leaking.refusal == "leak" and leaking.leaks[0].item_id == item.id and leaking.leaks[0].split == "val"
+
+    def test_a_train_item_may_be_shown(self) -> None:
+        item = Codebook().splits().train[0]
+        assert self.make(append(f"### Example\nInput: {item.text}\nOutput: {item.reference}")).refusal is None
+
+    def test_what_was_tried_before_is_refused(self) -> None:
+        first = self.make(append("- a rule"))
+        assert first.refusal is None
+        assert self.make(append("- a rule"), seen=frozenset({first.candidate.digest})).refusal == "tried"
+
+
+def settings(**params: Any) -> dict[str, Any]:
+    return {
+        "task": "codebook",
+        "models": {"target": "scripted/rules", "optimizer": "scripted/rules"},
+        "trainer": {"params": {"epochs": 4, "batch_size": 20, **params}},
+    }
+
+
+def trained(folder: Path, given_settings: dict[str, Any]) -> tuple[str, dict[str, Any], list[dict[str, Any]]]:
+    run, parts = prepare(load(None, given_settings), folder)
+    session = Session(parts, run)
+    status = asyncio.run(session.run())
+    found = json.loads((session.job_folder / "results.json").read_text())
+    return status, found, read_events(session.job_folder / "events.jsonl")
+
+
+class TestWholeTrainings:
+    def test_codebook_is_learnt_completely(self, tmp_path: Path) -> None:
+        status, found, _ = trained(tmp_path, settings())
+        assert status == "done"
+        assert found["test"]["initial"]["mean"] == 0.0 and found["test"]["best"]["mean"] == 1.0
+        gain = found["gain"]["best"]
+        assert gain["mean"] == 1.0 and gain["low"] > 0.5
+        confirmed = found["best"]["confirmed"]
+        assert confirmed["value"] == 1.0 and confirmed["how"] == "val items held back"
+
+    def test_accept_reject_and_merge_all_happen(self, tmp_path: Path) -> None:
+        """Without trying on train items first, the optimizer's bad ideas reach the gate, and are turned down there."""
+        _, found, events = trained(tmp_path, settings(screen_items=0, proposers=[]))
+        actions = Counter(step["action"] for step in found["steps"])
+        assert actions["accept"] >= 3 and actions["reject"] >= 1
+        merges = [event for event in events if event["type"] == "asked" and event["scope"][0] == "merge"]
+        assert merges and all(event["error"] is None for event in merges)
+        assert found["test"]["best"]["mean"] > 0.9
+
+    def test_what_was_accepted_is_what_the_checkpoints_hold(self, tmp_path: Path) -> None:
+        _, found, events = trained(tmp_path, settings())
+        accepted = {step["step"] for step in found["steps"] if step["action"] == "accept"}
+        saved = {event["step"] for event in events if event["type"] == "checkpointed" and "/step_" in event["path"]}
+        assert saved == accepted | {0}
+        by_step = {step["step"]: step["current"] for step in found["steps"]}
+        for event in events:
+            if event["type"] == "checkpointed" and event["step"] in accepted and "/step_" in event["path"]:
+                assert event["candidate"] == by_step[event["step"]]
+
+    def test_a_rejected_step_leaves_the_current_candidate_alone(self, tmp_path: Path) -> None:
+        _, found, _ = trained(tmp_path, settings())
+        before = None
+        for step in found["steps"]:
+            if step["action"] != "accept" and before is not None:
+                assert step["current"] == before
+            before = step["current"]
+
+    def test_every_edit_has_a_row_in_the_report(self, tmp_path: Path) -> None:
+        _, found, _ = trained(tmp_path, settings())
+        assert any(step["edits"] for step in found["steps"])
+        assert all(len(step["edits"]) == len(step["report"]) for step in found["steps"])
+
+    def test_the_edit_budget_is_kept(self, tmp_path: Path) -> None:
+        _, found, events = trained(tmp_path, settings(edit_budget=3, min_edit_budget=1))
+        budgets = {event["step"]: event["edit_budget"] for event in events if event["type"] == "selected"}
+        assert all(len(step["edits"]) <= budgets[step["step"]] for step in found["steps"] if step["edits"])
+        assert budgets[1] == 3
+
+    def test_held_back_val_items_decide_nothing(self, tmp_path: Path) -> None:
+        _, _, events = trained(tmp_path, settings())
+        deciding: set[str] = set()
+        confirming: set[str] = set()
+        for event in events:
+            if event["type"] == "measured" and event["purpose"] in ("gate", "confirm"):
+                ids = deciding if event["purpose"] == "gate" else confirming
+                ids.update(id for group in event["groups"] for id in group["items"])
+        assert len(confirming) >= 10 and confirming.isdisjoint(deciding)
+
+    def test_a_noisy_best_is_confirmed_on_fresh_samples(self, tmp_path: Path) -> None:
+        noisy = settings() | {"models": {"target": "scripted/rules?noise=0.1", "optimizer": "scripted/rules"}}
+        _, found, events = trained(tmp_path, noisy)
+        assert found["best"]["confirmed"]["how"] == "fresh samples of val"
+        used = {
+            g["sample"] for e in events if e["type"] == "measured" and e["purpose"] == "confirm" for g in e["groups"]
+        }
+        before = {
+            g["sample"] for e in events if e["type"] == "measured" and e["purpose"] == "gate" for g in e["groups"]
+        }
+        assert used.isdisjoint(before)
+        assert found["test"]["best"]["mean"] > 0.6
+
+    def test_without_an_optimizer_proposers_alone_train(self, tmp_path: Path) -> None:
+        alone = settings() | {"models": {"target": "scripted/rules"}}
+        status, _, events = trained(tmp_path, alone)
+        assert status == "done" and not [event for event in events if event["type"] == "asked"]
+        assert {"rollout", "reflect", "aggregate", "select"} <= {
+            e["stage"] for e in events if e["type"] == "stage_done"
+        }
+
+    def test_the_force_gate_lets_everything_in_and_the_best_is_not_the_worst(self, tmp_path: Path) -> None:
+        _, found, _ = trained(tmp_path, settings(gate="force"))
+        actions = Counter(step["action"] for step in found["steps"])
+        assert actions["accept"] and not actions["reject"]
+        accepted = [step["current_score"] for step in found["steps"] if step["action"] == "accept"]
+        assert found["best"]["raw"] == max(accepted)
+
+    def test_the_force_gate_lets_a_worse_candidate_in_but_does_not_vouch_for_it(self, tmp_path: Path) -> None:
+        spoilt = "\n".join(f"- {kind}: wrong" for kind in code_words())
+
+        def spoil(request: Request) -> str:
+            return json.dumps({"edits": [{"op": "append", "content": spoilt}]})
+
+        class Knowing(Codebook):
+            skill = rules(15)
+
+        async def do(job: Job) -> None:
+            params = ReflACTParams(gate="force", max_steps=1, proposers=(), screen_items=0)
+            result = await ReflACT(params).train(job)
+            assert result.final != job.initial and result.final.text.endswith(": wrong\n")
+            assert result.best == job.initial and result.best_step == 0
+
+        with_job(tmp_path, do, spoil, Knowing())
+
+    @pytest.mark.parametrize("gate", ["strict", "paired"])
+    def test_other_gates_train_too(self, tmp_path: Path, gate: str) -> None:
+        status, found, _ = trained(tmp_path, settings(gate=gate))
+        assert status == "done" and found["test"]["best"]["mean"] > 0.5
+
+    def test_unknown_parameters_are_named(self) -> None:
+        with pytest.raises(UsageError, match=r"trainer reflact: unknown key 'epoch' \(did you mean 'epochs'\?\)"):
+            build(load(None, settings(epoch=1)))
+
+
+class TestBudgetEnds:
+    def test_out_of_budget_it_still_tests_and_then_goes_on_with_more(self, tmp_path: Path) -> None:
+        small = settings() | {"budget": {"calls": 1100}}
+        run, parts = prepare(load(None, small), tmp_path / "small")
+        session = Session(parts, run)
+        assert asyncio.run(session.run()) == "budget"
+        found = json.loads((session.job_folder / "results.json").read_text())
+        assert found["status"] == "budget" and set(found["test"]) == {"initial", "best", "final"}
+        assert found["usage"]["total"]["calls"] <= 1100
+
+        more = Session(build(load(None, settings()), run), run)
+        assert asyncio.run(more.run(more_budget=True)) == "done"
+        _, whole, events = trained(tmp_path / "whole", settings())
+        after = json.loads((session.job_folder / "results.json").read_text())
+        assert {**after, "clock": None} == {**whole, "clock": None}
+        assert len(read_events(session.job_folder / "events.jsonl")) == len(events)
+
+    def test_resumed_without_more_it_ends_where_it_ended(self, tmp_path: Path) -> None:
+        run, parts = prepare(load(None, settings() | {"budget": {"calls": 1100}}), tmp_path)
+        session = Session(parts, run)
+        assert asyncio.run(session.run()) == "budget"
+        before = (session.job_folder / "results.json").read_text()
+        assert asyncio.run(session.run()) == "budget"
+        after = (session.job_folder / "results.json").read_text()
+        first, second = json.loads(before), json.loads(after)
+        assert {**first, "clock": None} == {**second, "clock": None}
