@@ -104,9 +104,12 @@ def test_redacting_twice_changes_nothing_more(text: str) -> None:
     assert redact(redact(text)) == redact(text)
 
 
-@given(st.text(max_size=20), st.text(max_size=20), st.text(min_size=6, max_size=20))
+texts = st.text("abc[]redt-= ", max_size=20)
+secrets = texts.map(str.strip).filter(lambda text: len(text) >= 6 and text not in BLANK)
+
+
+@given(texts, texts, secrets)
 def test_no_known_secret_survives(before: str, after: str, secret: str) -> None:
     module._known.clear()
     remember(secret)
-    cleaned = redact(before + secret + after)
-    assert not secret.strip() or secret.strip() in BLANK or secret.strip() not in cleaned.replace(BLANK, "\0")
+    assert secret not in redact(before + secret + after).replace(BLANK, "*")

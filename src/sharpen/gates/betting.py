@@ -118,7 +118,7 @@ class SignTest:
     def passes(self, walk: SignWalk) -> bool:
         """Whether the walk may stop here and reject the null hypothesis."""
         spent = 0.0 if walk.units is None or self._loose else _exact(self.steps, self.level).spent[walk.units]
-        wanted = self.threshold if walk.units is None else 1.0 / (_EARLY * self.level - spent)
+        wanted = self.threshold if walk.units is None else 1.0 / max(1e-12, _EARLY * self.level - spent)
         return walk.capital >= wanted
 
     def passes_last(self, walk: SignWalk, flips: Callable[[], float]) -> bool:

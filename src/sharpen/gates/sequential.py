@@ -279,21 +279,15 @@ class _State:
     # -- the verdict
 
     def verdict(self, accepted: bool, reason: str) -> Verdict:
-        """The decision with the effect on the mean score, estimated apart for items the incumbent failed at first, for
-        those it passed and for those where that was not known, since these were not screened at the same rate."""
-        effect: float | None = 0.0
-        low = high = 0.0
-        groups = {r.failing for r in (self.readings[i] for i in self.order)}
-        for group in groups:
-            items = [i for i in self.order if self.readings[i].failing is group]
-            seen = [mean_difference(self.evidence.pairs[i]) for i in items if self.readings[i].screened]
-            found = [d for d in seen if d is not None]
-            share = len(items) / len(self.order)
-            below, above = mean_interval(found, 1.0 - (1.0 - _CONFIDENCE) / len(groups)) if found else (-1.0, 1.0)
-            low, high = low + share * below, high + share * above
-            effect = None if effect is None or not found else effect + share * sum(found) / len(found)
+        """The decision, with the effect on the mean score as the items judged in turn show it: no outcome had a say in
+        their order, so they stand for all. The interval holds wherever one stopped; there is none before the first."""
         strongest = max(self.signs().capital, self.gain_capital if self.evidence.repeatable else 0.0)
-        return Verdict(accepted, reason, effect, max(-1.0, low), min(1.0, high), strongest)
+        judged = [mean_difference(self.evidence.pairs[item]) for item in self.order[: self.turn]]
+        found = [difference for difference in judged if difference is not None]
+        if not found:
+            return Verdict(accepted, reason, evidence=strongest)
+        low, high = mean_interval(found, _CONFIDENCE)
+        return Verdict(accepted, reason, sum(found) / len(found), max(-1.0, low), min(1.0, high), strongest)
 
 
 def _tally(values: Sequence[float]) -> str:
