@@ -33,7 +33,9 @@ class Many(TextTask):
 
     def __init__(self, count: int) -> None:
         super().__init__()
-        few = tuple(Item(f"{name}-{n}", {"input": f"word {n} {name}"}, f"word {n}") for name in ("v", "t") for n in (1,))
+        few = tuple(
+            Item(f"{name}-{n}", {"input": f"word {n} {name}"}, f"word {n}") for name in ("v", "t") for n in (1,)
+        )
         items = tuple(Item(f"i{n}", {"input": f"word {n}"}, f"word {n}") for n in range(count))
         self._splits = Splits(items, few[:1], few[1:])
 
@@ -87,7 +89,9 @@ def main() -> None:
             wall, cpu, before, after = in_own_process(count, latency, in_flight, folder)
         ideal = latency * -(-count // in_flight)
         what = f"{count} items, {latency * 1000:.0f} ms model, {in_flight} in flight"
-        print(f"{what:44} {ideal:8.2f} {wall:8.2f} {ideal / wall:10.3f} {1000 * cpu / count:11.3f} {after - before:+10.1f}")
+        print(
+            f"{what:44} {ideal:8.2f} {wall:8.2f} {ideal / wall:10.3f} {1000 * cpu / count:11.3f} {after - before:+10.1f}"
+        )
     with tempfile.TemporaryDirectory() as folder:
         for what in ("first time", "replayed"):
             wall, cpu, before, after = in_own_process(many, 0.0, 64, folder)

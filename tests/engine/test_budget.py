@@ -57,7 +57,7 @@ class Traffic:
         except TimeoutError:
             usage = Usage()
         finally:
-            await self.budget.settle(hold, usage)
+            await self.budget.settle(hold, usage, "target")
         self.check()
 
     def check(self) -> None:
@@ -114,7 +114,7 @@ def test_calls_wait_for_holds_to_shrink_instead_of_giving_up() -> None:
         async def call() -> None:
             hold = await budget.hold(100, None)
             await asyncio.sleep(1)
-            await budget.settle(hold, Usage(1, 10, 0, 0, None))
+            await budget.settle(hold, Usage(1, 10, 0, 0, None), "target")
 
         await asyncio.gather(*(call() for _ in range(64)))
         return budget.spent.tokens
@@ -130,10 +130,10 @@ def test_a_caller_that_is_cancelled_while_it_waits_holds_nothing() -> None:
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(1):
                 await budget.hold(1, None)
-        await budget.settle(first, Usage())
+        await budget.settle(first, Usage(), "target")
         third = await budget.hold(1, None)
-        await budget.settle(second, Usage(1))
-        await budget.settle(third, Usage(1))
+        await budget.settle(second, Usage(1), "target")
+        await budget.settle(third, Usage(1), "target")
         with pytest.raises(BudgetExhausted):
             await budget.hold(1, None)
 
@@ -151,7 +151,7 @@ def test_nobody_overtakes_those_who_wait() -> None:
             hold = await budget.hold(tokens, None)
             order.append(name)
             await asyncio.sleep(1)
-            await budget.settle(hold, Usage(1, 10))
+            await budget.settle(hold, Usage(1, 10), "target")
 
         await asyncio.gather(call("a", 60), call("large", 70), call("small", 20), call("tiny", 1))
         return order
@@ -164,7 +164,7 @@ def test_what_is_set_aside_can_be_used_only_for_closing() -> None:
         budget = Budget(Caps(calls=10), never)
         budget.set_aside(4)
         for _ in range(6):
-            await budget.settle(await budget.hold(1, None), Usage(1))
+            await budget.settle(await budget.hold(1, None), Usage(1), "target")
         with pytest.raises(BudgetExhausted, match="the cap of 10 calls"):
             await budget.hold(1, None)
         with pytest.raises(BudgetExhausted, match="4 set aside"):
@@ -172,7 +172,7 @@ def test_what_is_set_aside_can_be_used_only_for_closing() -> None:
         with budget.closing():
             budget.admit(4)
             for _ in range(4):
-                await budget.settle(await budget.hold(1, None), Usage(1))
+                await budget.settle(await budget.hold(1, None), Usage(1), "target")
             with pytest.raises(BudgetExhausted):
                 await budget.hold(1, None)
         assert budget.aside == 4
@@ -185,19 +185,49 @@ def test_tokens_and_money_for_the_closing_calls_are_kept_as_well(limits: Caps) -
     async def main() -> None:
         budget = Budget(limits, never)
         budget.set_aside(40)
+        batches = 0
         with pytest.raises(BudgetExhausted):
             while True:
-                await budget.settle(await budget.hold(120, 0.012), Usage(1, 100, 0, 0, 0.01))
+                budget.admit(5)
+                batches += 1
+                for _ in range(5):
+                    await budget.settle(await budget.hold(120, 0.012), Usage(1, 100, 0, 0, 0.01), "target")
+        assert batches >= 9
         with budget.closing():
             for _ in range(40):
-                await budget.settle(await budget.hold(120, 0.012), Usage(1, 100, 0, 0, 0.01))
+                await budget.settle(await budget.hold(120, 0.012), Usage(1, 100, 0, 0, 0.01), "target")
 
     run_simulated(main())
 
 
+@pytest.mark.parametrize("limits", [Caps(tokens=60_000), Caps(money=6.0)])
+def test_dear_questions_to_the_optimizer_do_not_swell_what_is_set_aside(limits: Caps) -> None:
+    """The closing measurement consists of rollouts; a few long reflections say nothing about its cost."""
+
+    async def main() -> None:
+        budget = Budget(limits, never)
+        budget.set_aside(500)
+        for _ in range(20):
+            await budget.settle(await budget.hold(30, 0.003), Usage(1, 20, 0, 0, 0.002), "target")
+        for _ in range(8):
+            await budget.settle(await budget.hold(5000, 0.5), Usage(1, 900, 0, 100, 0.1), "optimizer")
+        budget.admit(1000)
+
+    run_simulated(main())
+
+
+@pytest.mark.parametrize("limits", [Caps(tokens=1000), Caps(money=0.1)])
+def test_a_batch_that_is_likely_to_cost_too_much_is_not_begun(limits: Caps) -> None:
+    budget = Budget(limits, never)
+    budget.charge(Usage(5, 90, 0, 10, 0.01), "target")
+    budget.admit(45)
+    with pytest.raises(BudgetExhausted, match="leaves no room"):
+        budget.admit(46)
+
+
 def test_a_batch_is_admitted_whole_or_not_at_all() -> None:
     budget = Budget(Caps(calls=10), never)
-    budget.charge(Usage(4))
+    budget.charge(Usage(4), "target")
     budget.admit(6)
     with pytest.raises(BudgetExhausted, match="4 used"):
         budget.admit(7)
@@ -207,7 +237,7 @@ def test_a_failed_call_gives_its_hold_back() -> None:
     async def main() -> None:
         budget = Budget(Caps(calls=1, tokens=100, money=1.0), never)
         for _ in range(5):
-            await budget.settle(await budget.hold(100, 1.0), Usage())
+            await budget.settle(await budget.hold(100, 1.0), Usage(), "target")
         assert budget.spent == Usage()
 
     run_simulated(main())
@@ -218,7 +248,7 @@ def test_without_caps_nothing_is_refused() -> None:
         budget = Budget(Caps(), never)
         holds = [await budget.hold(10**9, None) for _ in range(100)]
         for hold in holds:
-            await budget.settle(hold, Usage(1, 10**9, 0, 0, None))
+            await budget.settle(hold, Usage(1, 10**9, 0, 0, None), "target")
         budget.admit(10**9)
 
     run_simulated(main())
@@ -238,7 +268,7 @@ class TestSeconds:
                 while True:
                     hold = await budget.hold(1, None)
                     await asyncio.sleep(latency)
-                    await budget.settle(hold, Usage(1, 1))
+                    await budget.settle(hold, Usage(1, 1), "target")
 
             with pytest.raises(BudgetExhausted, match="seconds"):
                 await asyncio.gather(*(worker() for _ in range(workers)))

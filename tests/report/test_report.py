@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -93,6 +94,14 @@ def test_a_step_is_one_line() -> None:
     assert line == "step 3: accepted · add '- one - two'; add '- one - two'; and 2 more edits · " + (
         "+0.100 [+0.020, +0.200] on val, 31 rollouts"
     )
+
+
+def test_every_action_of_the_loop_has_words() -> None:
+    from sharpen.trainers.reflact.events import StepDone
+
+    named = re.findall(r"\b(?:accept|reject|skip_\w+)", StepDone.__doc__ or "")
+    assert len(named) >= 6
+    assert all("_" not in steps.action(name) and steps.action(name) != name for name in named)
 
 
 def test_an_effect_without_an_estimate_shows_its_bounds() -> None:

@@ -91,7 +91,9 @@ def _table(rows: list[Standing]) -> Any:
 
     from sharpen.report import closing, text
 
+    # A run's name is there to be copied: other columns give way first.
     made = closing.table("run", "state", "step", "best on val", "test", "calls", "tokens", "time", "last", left=2)
+    made.columns[0].no_wrap = True
     for row in rows:
         step = f"{row.step}/{row.steps}" if row.steps else str(row.step)
         test = text.NOTHING if row.before is None else f"{text.score(row.before)} → {text.score(row.after)}"

@@ -62,9 +62,7 @@ def redact_json(value: Json) -> Json:
     if isinstance(value, str):
         return redact(value)
     if isinstance(value, Mapping):
-        return {
-            key: _blank(inner) if names_secret(str(key)) else redact_json(inner) for key, inner in value.items()
-        }
+        return {key: _blank(inner) if names_secret(str(key)) else redact_json(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):
         return [redact_json(inner) for inner in value]
     return value

@@ -49,7 +49,7 @@ async def put(gateway: Gateway, story: Story, meter: Meter, question: Question, 
         on_record = _failure_on_record(slot)
         if on_record is not None:
             answer, usage = on_record
-            gateway.count(usage)
+            gateway.count(usage, question.role)
         else:
             answer, usage = await _ask(gateway, question, seed)
     except BaseException:

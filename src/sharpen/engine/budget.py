@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from sharpen.core.errors import BudgetExhausted
 from sharpen.core.usage import NOTHING, Usage
 
+OPTIMIZER = "optimizer"
 _MARGIN = 1.2
 """Tokens and seconds set aside are estimates from what calls cost so far; this much more is kept, to be on the safe side."""
 
@@ -48,6 +49,11 @@ class Budget:
     spent: Usage = NOTHING
     _held: Hold = field(default_factory=lambda: Hold(0, 0, 0.0))
     _aside: int = 0
+    _rolled: Usage = NOTHING
+    """The part of `spent` that went into rollouts, which is what the closing measurement consists of."""
+    _kept: Hold = field(default_factory=lambda: Hold(0, 0, 0.0))
+    """What the calls set aside are likely to use. Reckoned anew before each batch and not within one, where the order in
+    which calls end would have a say in it."""
     _began: tuple[float, int] | None = None
     """Seconds and calls at the first hold: the pace of calls is reckoned from there, not from a model's slow start."""
     _waiting: int = 0
@@ -64,27 +70,44 @@ class Budget:
         self._aside = calls
 
     @contextmanager
+    def using(self, calls: int) -> Iterator[None]:
+        """Within this context, so many of the calls set aside may be used; afterwards they are set aside no more."""
+        self._aside = max(0, self._aside - calls)
+        yield
+
+    @contextmanager
     def closing(self) -> Iterator[None]:
         """Within this context, what was set aside may be used."""
-        kept, self._aside = self._aside, 0
+        aside, self._aside = self._aside, 0
+        self._keep()
         try:
             yield
         finally:
-            self._aside = kept
+            self._aside = aside
+            self._keep()
 
-    def admit(self, calls: int) -> None:
-        """Refuse a batch of work whose calls can't all be made. Checked before any of it starts, so that where a cap on
-        calls ends a job does not depend on how many calls ran at once."""
+    def admit(self, calls: int, *, told: bool = False) -> None:
+        """Refuse a batch of rollouts whose calls can't all be made, or, going by what rollouts cost so far, can't all be
+        paid for. Checked before any of it starts, so that where a cap ends a job does not depend on how many calls ran at
+        once, and nothing is spent on half a batch. What was `told` before was not refused, and is not refused now."""
+        self._keep()
+        if told:
+            return
         if self.caps.calls is not None and self.spent.calls + calls + self._aside > self.caps.calls:
             raise BudgetExhausted(
                 f"the cap of {self.caps.calls} calls is reached: {self.spent.calls} used, "
                 f"{self._aside} set aside for the closing measurement, {calls} more needed"
             )
-        self._check_seconds()
+        likely = self._likely(calls)
+        missing = self._missing(Hold(0, likely.tokens, likely.money))
+        if missing is not None:
+            raise BudgetExhausted(missing)
 
-    def charge(self, usage: Usage) -> None:
+    def charge(self, usage: Usage, role: str) -> None:
         """Count something that was paid for before."""
         self.spent += usage
+        if role != OPTIMIZER:
+            self._rolled += usage
 
     async def hold(self, tokens: int, money: float | None) -> Hold:
         """Reserve one call that can use up to `tokens` and cost up to `money`."""
@@ -107,10 +130,10 @@ class Budget:
             self._waiting -= 1
         return wanted
 
-    async def settle(self, hold: Hold, usage: Usage) -> None:
+    async def settle(self, hold: Hold, usage: Usage, role: str) -> None:
         """Turn a hold into what the call cost (nothing, if it failed)."""
         self._add(hold, -1)
-        self.spent += usage
+        self.charge(usage, role)
         self._changed.set()
 
     @property
@@ -131,13 +154,21 @@ class Budget:
         caps, spent, held = self.caps, self.spent, self._held
         if caps.calls is not None and spent.calls + held.calls + wanted.calls + self._aside > caps.calls:
             return f"the cap of {caps.calls} calls is reached: {spent.calls} used"
-        aside = self._aside * _MARGIN / max(spent.calls, 1)
-        if caps.tokens is not None and spent.tokens * (1 + aside) + held.tokens + wanted.tokens > caps.tokens:
+        kept = self._kept
+        if caps.tokens is not None and spent.tokens + kept.tokens + held.tokens + wanted.tokens > caps.tokens:
             return f"the cap of {caps.tokens} tokens leaves no room for another call"
         paid = spent.money or 0.0
-        if caps.money is not None and paid * (1 + aside) + held.money + wanted.money > caps.money:
+        if caps.money is not None and paid + kept.money + held.money + wanted.money > caps.money:
             return f"the cap of {caps.money:g} in money leaves no room for another call"
         return self._late()
+
+    def _keep(self) -> None:
+        self._kept = self._likely(self._aside * _MARGIN)
+
+    def _likely(self, calls: float) -> Hold:
+        """What so many calls of rollouts are likely to use; nothing while none has been made."""
+        share = calls / max(1, self._rolled.calls)
+        return Hold(0, round(self._rolled.tokens * share), (self._rolled.money or 0.0) * share)
 
     def _late(self) -> str | None:
         if self.caps.seconds is None:
@@ -152,8 +183,3 @@ class Budget:
             return 0.0
         at, before = self._began
         return (elapsed - at) / max(1, self.spent.calls + self._held.calls - before)
-
-    def _check_seconds(self) -> None:
-        late = self._late()
-        if late is not None:
-            raise BudgetExhausted(late)

@@ -60,9 +60,9 @@ class Gateway:
             raise UsageError(f"no model is given for the role {role!r}; given: {', '.join(self.models) or 'none'}")
         return self.models[role]
 
-    def count(self, usage: Usage) -> None:
+    def count(self, usage: Usage, role: str) -> None:
         """Count towards the budget what was paid for in an earlier session and is not in the ledger."""
-        self._budget.charge(usage)
+        self._budget.charge(usage, role)
 
     async def complete(self, role: str, request: Request, draw: Json, *, keep_request: bool = False) -> Reply:
         """The reply to `request`. `draw` tells one random draw from another; it is ignored where there is no randomness."""
@@ -76,14 +76,14 @@ class Gateway:
         while stored is None and key in self._flying:
             stored = await _landing(self._flying[key])
         if stored is not None:
-            self._budget.charge(stored.usage)
+            self._budget.charge(stored.usage, role)
             return stored
         if self.stopping:
             raise Stopped("stopped")
         future: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
         self._flying[key] = future
         try:
-            reply = await self._pay(model, request)
+            reply = await self._pay(role, model, request)
             kept = [[m.role, m.content] for m in request.messages] if keep_request else None
             self._ledger.add_reply(key, model.name, role, reply, kept)
             future.set_result(reply)
@@ -98,7 +98,7 @@ class Gateway:
         finally:
             del self._flying[key]
 
-    async def _pay(self, model: Model, request: Request) -> Reply:
+    async def _pay(self, role: str, model: Model, request: Request) -> Reply:
         hold = await self._budget.hold(*model.bound(request))
         usage = NOTHING
         try:
@@ -111,7 +111,7 @@ class Gateway:
             usage = reply.usage
             self.paid_calls += 1
         finally:
-            await self._budget.settle(hold, usage)
+            await self._budget.settle(hold, usage, role)
         clean = redact_known(_whole(reply.text))
         return reply if clean == reply.text else dataclasses.replace(reply, text=clean)
 

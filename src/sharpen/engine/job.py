@@ -149,8 +149,7 @@ class Job:
         }
         fresh = [key for key in work if key not in self._known and key not in self._flying]
         self.runtime.story.stop_where_it_stopped()
-        if not self.runtime.story.replaying:
-            self.budget.admit(len(fresh) * self.task.calls_per_rollout)
+        self.budget.admit(len(fresh) * self.task.calls_per_rollout, told=self.runtime.story.replaying)
         slot = self.runtime.story.reserve()
         self.progress.done, self.progress.total = len(work) - len(fresh), len(work)
         try:
@@ -262,8 +261,8 @@ class Job:
     def _count(self, used: Mapping[str, Usage], tally: Tally) -> None:
         """Count what was paid for before as if it were paid now."""
         tally.add(used)
-        for one in used.values():
-            self.budget.charge(one)
+        for role, one in used.items():
+            self.budget.charge(one, role)
 
     async def _roll_out(self, group: Group, item: Item, key: bytes) -> Outcome:
         scope = (item.digest, group.candidate.digest, group.sample)

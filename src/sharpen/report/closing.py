@@ -69,7 +69,7 @@ def heading(name: str) -> Text:
 
 def table(*columns: str, left: int = 1) -> Table:
     """A plain table whose first `left` columns are texts and the rest numbers."""
-    made = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="dim")
+    made = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     for number, name in enumerate(columns):
         made.add_column(name, justify="left" if number < left else "right", overflow="fold")
     return made

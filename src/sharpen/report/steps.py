@@ -15,11 +15,13 @@ from sharpen.skill import examples
 _ACTIONS = {
     "accept": "accepted",
     "reject": "rejected",
-    "skip_no_failures": "nothing to improve: the whole batch was right",
-    "skip_no_edits": "nothing was proposed",
-    "skip_no_promise": "nothing proposed did better on train items",
-    "skip_no_change": "the edits changed nothing",
-    "skip_leak": "refused: it would have given val or test items away",
+    "draft": "kept as a draft: better on train, not proven on val",
+    "skip_no_failures": "skipped (the whole batch was right)",
+    "skip_no_edits": "skipped (nothing was proposed)",
+    "skip_no_promise": "skipped (nothing proposed did better on train items)",
+    "skip_no_change": "skipped (the edits changed nothing)",
+    "skip_leak": "skipped (it would have given val or test items away)",
+    "skip_tried": "skipped (an earlier step tried the same)",
 }
 _VERBS = {
     "append": "add",

@@ -202,18 +202,18 @@ class TrainerContract:
         task = self.task()
         self.check_kills(tmp_path, 4, Caps(calls=self.make().closing_calls(task, task.splits()) + 100))
 
-    @pytest.mark.parametrize("tokens", [2_000, 20_000])
-    def test_a_cap_on_tokens_is_kept(self, tmp_path: Path, tokens: int) -> None:
-        ran = self.train(tmp_path, caps=Caps(tokens=tokens))
-        used = sum(sum(usage["target"][1:3]) for usage in _usages(ran) if "target" in usage)
-        assert used <= tokens and ran.status in ("done", "budget")
+    @pytest.mark.parametrize("tokens", [6_000, 14_000])
+    def test_a_cap_on_tokens_is_kept_and_ends_at_the_same_place_at_any_speed(self, tmp_path: Path, tokens: int) -> None:
+        found = []
+        for salt, workers in ((0, 1), (1, 64), (2, 5)):
+            ran = self.train(tmp_path / str(salt), salt=salt, workers=workers, caps=Caps(tokens=tokens))
+            ended = ran.events[-1]
+            assert sum(row[1] + row[2] for part in ended["usage"].values() for row in part.values()) <= tokens
+            found.append(left_behind(ran.folder))
+        assert found[0] == found[1] == found[2]
 
 
 def _touches(line: Mapping[str, Any], ids: set[str]) -> bool:
     if line["type"] != "measured":
         return False
     return any(group["items"] == "test" or not ids.isdisjoint(group["items"]) for group in line["groups"])
-
-
-def _usages(ran: Ran) -> list[dict[str, list[int]]]:
-    return [line["usage"] for line in ran.events if line["type"] == "measured"]

@@ -32,7 +32,8 @@ class Selected(Event):
 
 @dataclass(frozen=True)
 class Revised(Event):
-    """The chosen edits applied to the current candidate, one report row per edit, and what the leak check found."""
+    """The chosen edits applied: all that leads from the current candidate to this one, those of a draft it builds on
+    included; a report row for each edit that is new in this step; and what the leak check found."""
 
     step: int
     candidate: str
@@ -43,8 +44,9 @@ class Revised(Event):
 
 @dataclass(frozen=True)
 class StepDone(Event):
-    """How a step ended. Actions: accept, reject; skip_no_failures, skip_no_edits (nothing was proposed), skip_no_promise
-    (nothing proposed did better on train items), skip_no_change, skip_leak, skip_tried (by an earlier step)."""
+    """How a step ended. Actions: accept; draft (not proven, but kept to build on); reject; skip_no_failures; skip_no_edits
+    (nothing was proposed); skip_no_promise (nothing proposed did better on train items); skip_no_change; skip_leak;
+    skip_tried (by an earlier step)."""
 
     step: int
     epoch: int
@@ -55,3 +57,13 @@ class StepDone(Event):
     best: str
     best_score: float | None
     best_step: int
+
+
+@dataclass(frozen=True)
+class Promoted(Event):
+    """The final check of a draft that was left: its score on val and the current one's, and whether it is now the best."""
+
+    candidate: str
+    score: float | None
+    current_score: float | None
+    promoted: bool

@@ -1,7 +1,8 @@
 """ReflACT, told as in the paper: rollout, reflect, aggregate, select, update, gate, step after step.
 
 Each stage is a file of its own. What is here is the order of things, what a step leaves behind, and the bookkeeping of the
-current and the best candidate.
+candidates: the current one has proven itself; a draft did better on train items and is not proven yet, so that later steps
+build on it until the sum of its edits can be proven, or until it shows itself to be no better.
 """
 
 from __future__ import annotations
@@ -11,14 +12,15 @@ from dataclasses import dataclass, field
 from sharpen.core.candidate import Candidate
 from sharpen.core.errors import BudgetExhausted
 from sharpen.engine.comparing import Comparison
+from sharpen.engine.evaluation import Group
 from sharpen.engine.events import BudgetEnded
 from sharpen.engine.job import Job
 from sharpen.gates import registry as gates
-from sharpen.skill.edits import Limits
+from sharpen.skill.edits import Edit, Limits
 from sharpen.skill.leaks import LeakIndex
 from sharpen.trainers.base import Trained, Trainer
 from sharpen.trainers.reflact import aggregate, select
-from sharpen.trainers.reflact.events import Proposed, Revised, Selected, StepDone
+from sharpen.trainers.reflact.events import Promoted, Proposed, Revised, Selected, StepDone
 from sharpen.trainers.reflact.gate import split_val
 from sharpen.trainers.reflact.params import ReflACTParams
 from sharpen.trainers.reflact.patches import Patch
@@ -48,10 +50,10 @@ class ReflACT(Trainer):
         except BudgetExhausted as error:
             job.emit(BudgetEnded(str(error)))
             out_of_budget = True
+        with job.budget.using(training.promotion_calls):
+            await training.promote()
         state, held_back = training.state, training.val.held_back
-        return Trained(
-            job.initial, state.best, state.current, state.best_step, state.best_score, held_back, out_of_budget
-        )
+        return Trained(job.initial, state.best, state.base, state.best_step, state.best_score, held_back, out_of_budget)
 
 
 @dataclass
@@ -60,10 +62,18 @@ class _State:
 
     current: Candidate
     best: Candidate
+    draft: Candidate | None = None
+    draft_edits: tuple[Edit, ...] = ()
+    """What leads from the current candidate to the draft."""
     current_score: float | None = None
     best_score: float | None = None
     best_step: int = 0
     history: list[Tried] = field(default_factory=list)
+
+    @property
+    def base(self) -> Candidate:
+        """What the next step builds on."""
+        return self.current if self.draft is None else self.draft
 
 
 class _Training:
@@ -77,14 +87,16 @@ class _Training:
         self.limits = Limits(max_length=params.max_length, max_change=params.max_change)
         self.per_epoch = steps_per_epoch(len(job.splits.train), params.batch_size)
         self.steps = min(params.epochs * self.per_epoch, params.max_steps or params.epochs * self.per_epoch)
+        self.promotion_calls = 3 * len(self.val.deciding) * job.task.calls_per_rollout if params.drafts else 0
         self.state = _State(job.initial, job.initial)
         job.progress.steps = self.steps
+        job.budget.set_aside(job.budget.aside + self.promotion_calls)
 
     async def step(self, step: int) -> None:
         job, params, state = self.job, self.params, self.state
         budget = edit_budget(params.schedule, step, self.steps, most=params.edit_budget, least=params.min_edit_budget)
         with job.stage(step, "rollout"):
-            batch = await roll_out(job, state.current, batch_items(job, step, params.batch_size))
+            batch = await roll_out(job, state.base, batch_items(job, step, params.batch_size))
         job.progress.score = batch.evaluation.mean
         action = "skip_no_failures"
         if batch.failures:
@@ -105,9 +117,9 @@ class _Training:
     async def propose(self, step: int, batch: Batch, budget: int) -> list[Patch]:
         """Reflect on the attempts, and make few alternatives out of many patches."""
         job, state, size = self.job, self.state, self.params.merge_batch_size
-        skill = state.current.text
+        skill = state.base.text
         with job.stage(step, "reflect"):
-            occasion = Occasion(step, state.current, batch, budget, tuple(state.history), self.limits)
+            occasion = Occasion(step, state.base, batch, budget, tuple(state.history), self.limits)
             ideas = await reflect(job, occasion, self.params)
         with job.stage(step, "aggregate"):
             failing = await aggregate.merge(job, step, ideas.from_failures, skill=skill, size=size, label="failures")
@@ -121,14 +133,14 @@ class _Training:
 
     async def select(self, step: int, batch: Batch, alternatives: list[Patch], budget: int) -> Update | None:
         """Clip each alternative to the edit budget, and find the one worth putting before the gate."""
-        job, current = self.job, self.state.current
+        job, base = self.job, self.state.base
         seen = {tried.digest for tried in self.state.history}
         with job.stage(step, "select"):
             made: list[Update] = []
             for patch in alternatives:
-                clipped = await select.clip(job, step, patch, budget=budget, skill=current.text)
-                made.append(update(current, clipped, self.limits, self.leaks, seen))
-            trials = await select.compete(job, step, current, made, batch.evaluation.items, self.params.screen_items)
+                clipped = await select.clip(job, step, patch, budget=budget, skill=base.text)
+                made.append(update(base, clipped, self.limits, self.leaks, seen))
+            trials = await select.compete(job, step, base, made, batch.evaluation.items, self.params.screen_items)
         tried = [[t.number, t.score, t.current, t.items, len(made[t.number].patch.edits)] for t in trials]
         chosen = trials[0].number if trials and trials[0].promising else None
         job.emit(Selected(step, budget, tried, chosen))
@@ -137,10 +149,10 @@ class _Training:
     async def decide(self, step: int, chosen: Update) -> str:
         """Put the chosen revision before the gate, and let it replace the current candidate if it passes."""
         job, state = self.job, self.state
-        edits = [edit.record() for edit in chosen.patch.edits]
+        edits = (*state.draft_edits, *chosen.patch.edits)
         report = [row.record() for row in chosen.revision.rows]
         leaks = [[leak.item_id, leak.split, leak.kind, leak.match] for leak in chosen.leaks]
-        job.emit(Revised(step, chosen.candidate.digest, edits, report, leaks))
+        job.emit(Revised(step, chosen.candidate.digest, [edit.record() for edit in edits], report, leaks))
         accepted, comparison = False, None
         if chosen.refusal is None:
             with job.stage(step, "gate"):
@@ -152,7 +164,10 @@ class _Training:
         if comparison is None:
             return f"skip_{chosen.refusal}"
         if not accepted:
-            return "reject"
+            worse = comparison.verdict.effect is not None and comparison.verdict.effect <= 0.0
+            keep = self.params.drafts and not worse
+            state.draft, state.draft_edits = (chosen.candidate, edits) if keep else (None, ())
+            return "draft" if keep else "reject"
         self.accept(step, chosen.candidate, comparison)
         return "accept"
 
@@ -160,9 +175,29 @@ class _Training:
         """The candidate becomes the current one, and the best one unless it was let in without proof and scored lower."""
         state, score = self.state, comparison.new_score
         state.current, state.current_score = candidate, score
+        state.draft, state.draft_edits = None, ()
         so_far = comparison.old_score if state.best_score is None else state.best_score
         better = so_far is None or (score or 0.0) > so_far
         if self.gate.name != "force" or better:
             state.best, state.best_score, state.best_step = candidate, score, step
         self.job.progress.best = state.best_score
         self.job.checkpoint(candidate, step, {"val": score, "effect": comparison.verdict.effect})
+
+    async def promote(self) -> None:
+        """The final check: a draft that is left becomes the best one if it is proven better than the initial candidate and
+        did better on val than the current one. Between the two of them nothing is claimed to be proven."""
+        job, state, items = self.job, self.state, self.val.deciding
+        if state.draft is None or state.current == job.initial:
+            return
+        with job.stage(self.steps, "promote"):
+            groups = [Group(candidate, items) for candidate in (state.draft, state.current)]
+            draft, current = await job.measure(groups, purpose="promote")
+            promoted = (draft.mean or 0.0) > (current.mean or 0.0)
+            if promoted:
+                verdict = await job.compare(
+                    state.draft, job.initial, items, self.gate, step=self.steps + 1, planned=self.steps
+                )
+                promoted = verdict.verdict.accepted
+        job.emit(Promoted(state.draft.digest, draft.mean, current.mean, promoted))
+        if promoted:
+            state.best, state.best_score, state.best_step = state.draft, draft.mean, self.steps

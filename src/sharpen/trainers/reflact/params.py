@@ -25,9 +25,10 @@ class ReflACTParams(BaseModel):
     )
     analysts: bool = Field(True, description="Let the optimizer model reflect, where there is one.")
     alternatives: int = Field(
-        8, ge=1, description="Proposals of a step that are tried against each other on train items."
+        6, ge=1, description="Proposals of a step that are tried against each other on train items."
     )
-    screen_items: int = Field(24, ge=0, description="Train items the last alternatives standing are tried on; 0: none.")
+    screen_items: int = Field(40, ge=0, description="Train items the last alternatives standing are tried on; 0: none.")
+    drafts: bool = Field(True, description="Build on what did better on train items, though the gate wants more proof.")
     gate: str = Field("sequential", description="Who decides: sequential, paired, strict or force.")
     gate_params: dict[str, Any] = Field(default_factory=dict, description="Settings of the gate, such as alpha.")
     confirm_share: float = Field(
