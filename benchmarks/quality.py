@@ -77,7 +77,7 @@ async def run(which: str, family: str, seed: int, calls: int, model: Model, root
     async with open_job(setup, folder, root / f"{family}.db", how) as job:
         best = job.initial
         try:
-            best = await (climb(job) if which == "climber" else train(job, {"epochs": 50, "batch_size": 24}))
+            best = await (climb(job) if which == "climber" else train(job, {"epochs": 50, "batch_size": 40}))
         except BudgetExhausted:
             best = getattr(job, "climbed", job.initial)
         used = job.budget.spent.calls

@@ -118,7 +118,7 @@ def test_too_many_failures_stop_the_job_with_all_that_was_paid_kept(watch: Watch
 
     def fail(request: Request) -> None:
         nonlocal good
-        if watch.calls > 200 and watch.calls % 3:
+        if watch.calls > 200:
             raise ModelError(ModelErrorKind.BAD_REQUEST, "no")
         good += 1
 

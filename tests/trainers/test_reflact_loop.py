@@ -378,7 +378,7 @@ class TestWholeTrainings:
     def test_the_edit_budget_is_kept(self, tmp_path: Path) -> None:
         _, found, events = trained(tmp_path, settings(edit_budget=3, min_edit_budget=1))
         budgets = {event["step"]: event["edit_budget"] for event in events if event["type"] == "selected"}
-        assert all(len(step["edits"]) <= budgets[step["step"]] for step in found["steps"] if step["edits"])
+        assert all(len(step["report"]) <= budgets[step["step"]] for step in found["steps"] if step["report"])
         assert budgets[1] == 3
 
     def test_held_back_val_items_decide_nothing(self, tmp_path: Path) -> None:

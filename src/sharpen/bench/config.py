@@ -17,7 +17,7 @@ from sharpen.core.errors import UsageError, nearest
 
 
 class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
 class TaskConfig(_Strict):

@@ -70,12 +70,6 @@ class Budget:
         self._aside = calls
 
     @contextmanager
-    def using(self, calls: int) -> Iterator[None]:
-        """Within this context, so many of the calls set aside may be used; afterwards they are set aside no more."""
-        self._aside = max(0, self._aside - calls)
-        yield
-
-    @contextmanager
     def closing(self) -> Iterator[None]:
         """Within this context, what was set aside may be used."""
         aside, self._aside = self._aside, 0

@@ -153,9 +153,9 @@ class Gained(Event):
 
     new: str
     old: str
-    mean: float
-    low: float
-    high: float
+    mean: float | None
+    low: float | None
+    high: float | None
     n: int
     method: str
 

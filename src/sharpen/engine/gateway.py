@@ -103,7 +103,7 @@ class Gateway:
         usage = NOTHING
         try:
             reply = await with_retries(
-                lambda: model.complete(request),
+                lambda: self._send(model, request),
                 policy=self._policy,
                 limiter=self.limiters[model.endpoint],
                 on_retry=self._on_retry,
@@ -114,6 +114,12 @@ class Gateway:
             await self._budget.settle(hold, usage, role)
         clean = redact_known(_whole(reply.text))
         return reply if clean == reply.text else dataclasses.replace(reply, text=clean)
+
+    async def _send(self, model: Model, request: Request) -> Reply:
+        """The call itself. A job that was asked to stop while it queued does not make it any more."""
+        if self.stopping:
+            raise Stopped("stopped")
+        return await model.complete(request)
 
 
 async def _landing(flight: asyncio.Future[Reply]) -> Reply | None:

@@ -279,7 +279,9 @@ class Job:
 
     def _check_failures(self, work: Mapping[bytes, tuple[Group, Item]]) -> None:
         failed = [self._failed[key] for key in work if key in self._failed]
-        if len(failed) > self.runtime.max_failures * len(work):
+        share = self.runtime.max_failures
+        allowed = 0.0 if share == 0 else min(max(1.0, share * len(work)), len(work) - 1)
+        if len(failed) > allowed:
             last = failed[-1].failure
             assert last is not None
             kinds = sorted({str(outcome.failure.kind) for outcome in failed if outcome.failure is not None})

@@ -40,6 +40,8 @@ NAME = "local/smollm2-135m"
 _LONGEST_REPLY = 1 << 24
 _LAST_WORDS = 2000
 _TEMPLATE_TOKENS = 64
+_DYING = 2.0
+"""Seconds a worker that closed its pipe may take to be gone."""
 _TOKENS_PER_MESSAGE = 16
 
 
@@ -199,7 +201,7 @@ class LocalModel:
     async def _bury(self, worker: _Worker) -> str:
         """Make an end of a worker that died or should; what it left to say."""
         self._all.discard(worker)
-        await worker.stop()
+        await worker.stop(patience=_DYING)
         return worker.last_words()
 
 
@@ -266,7 +268,12 @@ class _Worker:
         words = self._words.decode(errors="replace").strip()
         return f"an engine process ended with code {self.process.returncode}" + (f": {words}" if words else "")
 
-    async def stop(self) -> None:
+    async def stop(self, patience: float = 0.0) -> None:
+        """End the process, after giving it `patience` seconds to end by itself: to signal one that is just dying would
+        take its exit code from whoever waits for it."""
+        if patience:
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self.process.wait(), patience)
         if self.process.returncode is None:
             with contextlib.suppress(ProcessLookupError):
                 self.process.kill()

@@ -50,8 +50,7 @@ class ReflACT(Trainer):
         except BudgetExhausted as error:
             job.emit(BudgetEnded(str(error)))
             out_of_budget = True
-        with job.budget.using(training.promotion_calls):
-            await training.promote()
+        out_of_budget = not await training.promote() or out_of_budget
         state, held_back = training.state, training.val.held_back
         return Trained(job.initial, state.best, state.base, state.best_step, state.best_score, held_back, out_of_budget)
 
@@ -87,13 +86,14 @@ class _Training:
         self.limits = Limits(max_length=params.max_length, max_change=params.max_change)
         self.per_epoch = steps_per_epoch(len(job.splits.train), params.batch_size)
         self.steps = min(params.epochs * self.per_epoch, params.max_steps or params.epochs * self.per_epoch)
-        self.promotion_calls = 3 * len(self.val.deciding) * job.task.calls_per_rollout if params.drafts else 0
         self.state = _State(job.initial, job.initial)
+        self.aside = job.budget.aside
         job.progress.steps = self.steps
-        job.budget.set_aside(job.budget.aside + self.promotion_calls)
 
     async def step(self, step: int) -> None:
         job, params, state = self.job, self.params, self.state
+        final_check = 0 if state.draft is None else 3 * len(self.val.deciding) * job.task.calls_per_rollout
+        job.budget.set_aside(self.aside + final_check)
         budget = edit_budget(params.schedule, step, self.steps, most=params.edit_budget, least=params.min_edit_budget)
         with job.stage(step, "rollout"):
             batch = await roll_out(job, state.base, batch_items(job, step, params.batch_size))
@@ -164,7 +164,7 @@ class _Training:
         if comparison is None:
             return f"skip_{chosen.refusal}"
         if not accepted:
-            worse = comparison.verdict.effect is not None and comparison.verdict.effect <= 0.0
+            worse = comparison.verdict.effect is not None and comparison.verdict.effect < 0.0
             keep = self.params.drafts and not worse
             state.draft, state.draft_edits = (chosen.candidate, edits) if keep else (None, ())
             return "draft" if keep else "reject"
@@ -183,9 +183,19 @@ class _Training:
         self.job.progress.best = state.best_score
         self.job.checkpoint(candidate, step, {"val": score, "effect": comparison.verdict.effect})
 
-    async def promote(self) -> None:
+    async def promote(self) -> bool:
         """The final check: a draft that is left becomes the best one if it is proven better than the initial candidate and
-        did better on val than the current one. Between the two of them nothing is claimed to be proven."""
+        did better on val than the current one. Between the two of them nothing is claimed to be proven. False if the
+        budget does not allow for it."""
+        self.job.budget.set_aside(self.aside)
+        try:
+            await self._promote()
+        except BudgetExhausted as error:
+            self.job.emit(BudgetEnded(str(error)))
+            return False
+        return True
+
+    async def _promote(self) -> None:
         job, state, items = self.job, self.state, self.val.deciding
         if state.draft is None or state.current == job.initial:
             return

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+
+from sharpen.core.errors import nearest
 
 
 class ReflACTParams(BaseModel):
@@ -37,8 +40,28 @@ class ReflACTParams(BaseModel):
     max_length: int = Field(20_000, ge=1, description="The most characters the candidate may have.")
     max_change: int = Field(8_000, ge=1, description="The most characters a step may insert and delete.")
 
+    @field_validator("gate")
+    @classmethod
+    def _known_gate(cls, name: str) -> str:
+        from sharpen.gates import registry
+
+        return _one_of(name, "gate", registry.names())
+
+    @field_validator("proposers")
+    @classmethod
+    def _known_proposers(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+        from sharpen.trainers.reflact import proposers
+
+        return tuple(_one_of(name, "proposer", proposers.NAMES) for name in names)
+
     @model_validator(mode="after")
     def _budget_in_order(self) -> ReflACTParams:
         if self.schedule != "constant" and self.min_edit_budget > self.edit_budget:
             raise ValueError(f"min_edit_budget {self.min_edit_budget} is above edit_budget {self.edit_budget}")
         return self
+
+
+def _one_of(name: str, what: str, known: Sequence[str]) -> str:
+    if name not in known:
+        raise ValueError(f"unknown {what} {name!r}{nearest(name, list(known))}; there are {', '.join(known)}")
+    return name
