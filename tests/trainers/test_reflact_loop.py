@@ -232,7 +232,10 @@ def made(job: Job, content: str) -> Update:
 
 
 async def contest(job: Job, updates: list[Update], most: int) -> list[select.Trial]:
-    return await select.compete(job, 1, job.initial, updates, (), most)
+    """A competition after the whole train split was attempted with the initial candidate, as a step's batch is."""
+    batch = job.splits.train if most else ()
+    await job.evaluate(job.initial, batch, purpose="train")
+    return await select.compete(job, 1, job.initial, updates, batch, most)
 
 
 class TestCompete:
@@ -262,6 +265,26 @@ class TestCompete:
 
         with_job(tmp_path, do)
 
+    def test_items_the_current_candidate_fails_come_first_and_are_weighed_by_their_number(self, tmp_path: Path) -> None:
+        async def do(job: Job) -> None:
+            half = made(job, rules(10)).candidate
+            batch = await job.evaluate(half, job.splits.train, purpose="train")
+            grown = update(
+                half,
+                Patch((append(rules(12).splitlines()[-1]),), "test"),
+                LIMITS,
+                LeakIndex(job.splits, job.task.answers),
+                set(),
+            )
+            (trial,) = await select.compete(job, 1, half, [grown], job.splits.train, len(job.splits.train))
+            whole = await job.evaluate(grown.candidate, job.splits.train, purpose="train")
+            assert trial.score == pytest.approx(whole.mean) and trial.current == pytest.approx(batch.mean)
+            assert trial.promising
+            screened = [event for event in read_events(tmp_path / "events.jsonl") if event["purpose"] == "screen"]
+            assert screened[0]["groups"][0]["hard"] == [0] * 8 + [1] * 4
+
+        with_job(tmp_path, do)
+
     def test_without_items_to_try_on_nothing_is_tried(self, tmp_path: Path) -> None:
         async def do(job: Job) -> None:
             (alone,) = await contest(job, [made(job, "x")], 0)
@@ -286,7 +309,8 @@ class TestCompete:
             shown = job.splits.train[:6]
             blocks = "\n\n".join(f"### Example\nInput: {item.text}\nOutput: {item.reference}" for item in shown)
             await contest(job, [made(job, blocks), made(job, rules(3))], 1000)
-            ids = {id for event in read_events(tmp_path / "events.jsonl") for g in event["groups"] for id in g["items"]}
+            screened = [event for event in read_events(tmp_path / "events.jsonl") if event["purpose"] == "screen"]
+            ids = {id for event in screened for group in event["groups"] for id in group["items"]}
             assert ids == {item.id for item in job.splits.train[6:]}
 
         with_job(tmp_path, do)

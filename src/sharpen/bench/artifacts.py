@@ -47,6 +47,7 @@ def results(lines: Sequence[Line]) -> dict[str, Any]:
         "message": ended["message"] if ended else "",
         "budget_ended": None if capped is None else capped["message"],
         "steps": [step(lines, done) for done in _all(lines, "step_done")],
+        "promotion": _promotion(lines),
         "best": _best(lines),
         "test": {line["which"]: _summary(line) for line in _all(lines, "tested")},
         "gain": {
@@ -72,6 +73,15 @@ def step(lines: Sequence[Line], done: Line) -> dict[str, Any]:
     return found
 
 
+def _promotion(lines: Sequence[Line]) -> dict[str, Any] | None:
+    """The final check of a draft, with the edits that lead to it."""
+    told = _last(lines, "promoted")
+    if told is None:
+        return None
+    revised = next(line for line in _all(lines, "revised") if line["candidate"] == told["candidate"])
+    return {**_pick(told, "candidate", "effect", "low", "high", "promoted"), "edits": revised["edits"]}
+
+
 def _best(lines: Sequence[Line]) -> dict[str, Any] | None:
     confirmed = _last(lines, "best_confirmed")
     saved = next((line for line in reversed(_all(lines, "checkpointed")) if line["path"].endswith("/best")), None)
@@ -80,7 +90,7 @@ def _best(lines: Sequence[Line]) -> dict[str, Any] | None:
         return None
     found: dict[str, Any] = {
         "candidate": confirmed["candidate"] if confirmed else done["best"] if done else None,
-        "step": done["best_step"] if done else 0,
+        "step": saved["step"] if saved else done["best_step"] if done else 0,
         "path": saved["path"] if saved else None,
         "raw": confirmed["raw"] if confirmed else done["best_score"] if done else None,
     }

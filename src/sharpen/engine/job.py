@@ -281,7 +281,7 @@ class Job:
         failed = [self._failed[key] for key in work if key in self._failed]
         share = self.runtime.max_failures
         allowed = 0.0 if share == 0 else min(max(1.0, share * len(work)), len(work) - 1)
-        if len(failed) > allowed:
+        if failed and len(failed) > allowed:
             last = failed[-1].failure
             assert last is not None
             kinds = sorted({str(outcome.failure.kind) for outcome in failed if outcome.failure is not None})

@@ -172,15 +172,18 @@ def trained(skill: Candidate | None) -> Text | None:
 
 
 def accepted(results: Results) -> Table | None:
+    """One row per accepted step, and one for a draft that the final check made the best."""
     rows = [step for step in results["steps"] if step["action"] == "accept"]
+    promotion = results["promotion"]
     if not rows:
         return None
-    made = table("step", "edit", "effect on val", "rollouts", left=2)
+    made = table("step", "edit", "effect on val", "why", left=2)
     for step in rows:
         decision = step["decision"]
-        made.add_row(
-            str(step["step"]), steps.edits(step["edits"]), steps.effect(decision), text.count(decision["rollouts"])
-        )
+        made.add_row(str(step["step"]), steps.edits(step["edits"]), steps.effect(decision), decision["reason"])
+    if promotion is not None and promotion["promoted"]:
+        why = "the better draft on val; proven better than the start, not than the step before"
+        made.add_row("end", steps.edits(promotion["edits"]), steps.effect(promotion), why)
     return made
 
 

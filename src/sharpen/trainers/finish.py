@@ -14,7 +14,7 @@ from sharpen.core.item import Item
 from sharpen.engine.evaluation import Evaluation, Group
 from sharpen.engine.events import BestConfirmed, Gained, Tested
 from sharpen.engine.job import Job
-from sharpen.stats.paired import paired_difference
+from sharpen.stats.paired import Interval, paired_difference
 from sharpen.stats.summary import summarise, summarise_by_type
 from sharpen.trainers.base import Trained
 
@@ -68,13 +68,14 @@ async def _test(job: Job, trained: Trained) -> None:
         whole = summarise(evaluation.scored, failed=len(evaluation.failures))
         job.emit(Tested(which, candidate.digest, whole.row(), {name: s.row() for name, s in by_type.items()}))
     for which in ("best", "final"):
-        job.emit(_gain(which, found[roles[which]], "initial", found[trained.initial]))
+        gain = paired_gain(found[roles[which]], found[trained.initial])
+        job.emit(Gained(which, "initial", gain.mean, gain.low, gain.high, gain.n, gain.method))
 
 
-def _gain(new_name: str, new: Evaluation, old_name: str, old: Evaluation) -> Gained:
+def paired_gain(new: Evaluation, old: Evaluation) -> Interval:
+    """The difference of two evaluations of the same items, over those that were scored in both."""
     pairs = [(a, b) for a, b in zip(new.hard, old.hard, strict=True) if a is not None and b is not None]
-    gain = paired_difference([a for a, _ in pairs], [b for _, b in pairs])
-    return Gained(new_name, old_name, gain.mean, gain.low, gain.high, gain.n, gain.method)
+    return paired_difference([a for a, _ in pairs], [b for _, b in pairs])
 
 
 def _distinct(candidates: Iterable[Candidate]) -> list[Candidate]:

@@ -61,9 +61,11 @@ class StepDone(Event):
 
 @dataclass(frozen=True)
 class Promoted(Event):
-    """The final check of a draft that was left: its score on val and the current one's, and whether it is now the best."""
+    """The final check of a draft that was left: the difference between it and the current candidate on val, which is not
+    proven, whether it was proven better than the initial one, and so whether it is now the best."""
 
     candidate: str
-    score: float | None
-    current_score: float | None
+    effect: float | None
+    low: float | None
+    high: float | None
     promoted: bool

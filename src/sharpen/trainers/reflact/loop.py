@@ -19,6 +19,7 @@ from sharpen.gates import registry as gates
 from sharpen.skill.edits import Edit, Limits
 from sharpen.skill.leaks import LeakIndex
 from sharpen.trainers.base import Trained, Trainer
+from sharpen.trainers.finish import paired_gain
 from sharpen.trainers.reflact import aggregate, select
 from sharpen.trainers.reflact.events import Promoted, Proposed, Revised, Selected, StepDone
 from sharpen.trainers.reflact.gate import split_val
@@ -202,12 +203,13 @@ class _Training:
         with job.stage(self.steps, "promote"):
             groups = [Group(candidate, items) for candidate in (state.draft, state.current)]
             draft, current = await job.measure(groups, purpose="promote")
-            promoted = (draft.mean or 0.0) > (current.mean or 0.0)
+            gain = paired_gain(draft, current)
+            promoted = gain.mean is not None and gain.mean > 0.0
             if promoted:
                 verdict = await job.compare(
                     state.draft, job.initial, items, self.gate, step=self.steps + 1, planned=self.steps
                 )
                 promoted = verdict.verdict.accepted
-        job.emit(Promoted(state.draft.digest, draft.mean, current.mean, promoted))
+        job.emit(Promoted(state.draft.digest, gain.mean, gain.low, gain.high, promoted))
         if promoted:
             state.best, state.best_score, state.best_step = state.draft, draft.mean, self.steps
