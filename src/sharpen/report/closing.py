@@ -177,13 +177,14 @@ def accepted(results: Results) -> Table | None:
     promotion = results["promotion"]
     if not rows:
         return None
-    made = table("step", "edit", "effect on val", "why", left=2)
+    made = table("step", "edit", "why", "effect on val", "rollouts", left=3)
     for step in rows:
         decision = step["decision"]
-        made.add_row(str(step["step"]), steps.edits(step["edits"]), steps.effect(decision), decision["reason"])
+        cells = (decision["reason"], steps.effect(decision), text.count(decision["rollouts"]))
+        made.add_row(str(step["step"]), steps.edits(step["edits"]), *cells)
     if promotion is not None and promotion["promoted"]:
         why = "the better draft on val; proven better than the start, not than the step before"
-        made.add_row("end", steps.edits(promotion["edits"]), steps.effect(promotion), why)
+        made.add_row("end", steps.edits(promotion["edits"]), why, steps.effect(promotion), text.NOTHING)
     return made
 
 
