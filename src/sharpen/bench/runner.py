@@ -74,7 +74,7 @@ def build(config: RunConfig, run: RunFolder | None = None) -> Parts:
     )  # fmt: skip
     setup = Setup(spec, task, splits, candidate, models, sampling)
     caps = Caps(**config.budget.model_dump())
-    closing = trainer.closing_calls(task, splits)
+    closing = trainer.closing_calls(task, splits, repeatable=sampling.seed is not None)
     if caps.calls is not None and closing >= caps.calls:
         raise UsageError(
             f"budget.calls={caps.calls} leaves nothing for training: the closing measurement may take {closing}; "
@@ -180,7 +180,7 @@ async def _carry_out(job: Job, parts: Parts) -> str:
         )
     )  # fmt: skip
     if job.budget.caps != Caps():
-        job.budget.set_aside(parts.trainer.closing_calls(job.task, job.splits))
+        job.budget.set_aside(parts.trainer.closing_calls(job.task, job.splits, repeatable=job.repeatable))
     trained = await parts.trainer.train(job)
     status = "budget" if trained.out_of_budget else "done"
     with job.budget.closing():

@@ -192,7 +192,7 @@ class TrainerContract:
     @pytest.mark.parametrize("spare", [1, 40, 150])
     def test_a_cap_on_calls_is_kept_and_still_leaves_a_test_score(self, tmp_path: Path, spare: int) -> None:
         task = self.task()
-        cap = self.make().closing_calls(task, task.splits()) + spare
+        cap = self.make().closing_calls(task, task.splits(), repeatable=True) + spare
         ran = self.train(tmp_path, caps=Caps(calls=cap))
         assert ran.calls <= cap
         tested = {line["which"] for line in ran.events if line["type"] == "tested"}
@@ -200,7 +200,7 @@ class TrainerContract:
 
     def test_a_cap_ends_a_killed_job_where_it_ends_an_undisturbed_one(self, tmp_path: Path) -> None:
         task = self.task()
-        self.check_kills(tmp_path, 4, Caps(calls=self.make().closing_calls(task, task.splits()) + 100))
+        self.check_kills(tmp_path, 4, Caps(calls=self.make().closing_calls(task, task.splits(), repeatable=True) + 100))
 
     @pytest.mark.parametrize("tokens", [6_000, 14_000])
     def test_a_cap_on_tokens_is_kept_and_ends_at_the_same_place_at_any_speed(self, tmp_path: Path, tokens: int) -> None:

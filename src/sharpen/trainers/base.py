@@ -48,6 +48,11 @@ class Trainer:
     async def train(self, job: Job) -> Trained:
         raise NotImplementedError
 
-    def closing_calls(self, task: Task, splits: Splits) -> int:
+    def closing_calls(self, task: Task, splits: Splits, *, repeatable: bool) -> int:
         """Model calls the closing measurement may need; the budget sets them aside."""
-        return (3 * len(splits.test) + 2 * len(splits.val)) * task.calls_per_rollout
+        confirming = len(splits.val) if repeatable else self.held_back(len(splits.val))
+        return (3 * len(splits.test) + 2 * confirming) * task.calls_per_rollout
+
+    def held_back(self, val: int) -> int:
+        """How many of so many val items are kept for confirming the best, where models are deterministic."""
+        return 0

@@ -20,11 +20,17 @@ class ValSplit:
     held_back: tuple[Item, ...]
 
 
+def held_back(val: int, share: float) -> int:
+    """How many of so many val items are kept for confirming; too few to tell anything are not kept."""
+    count = round(val * share)
+    return count if count >= _LEAST_HELD_BACK else 0
+
+
 def split_val(job: Job, share: float) -> ValSplit:
-    """The val items decisions rest on, and those kept for confirming. Too few to tell anything are not kept."""
+    """The val items decisions rest on, and those kept for confirming."""
     val = job.splits.val
-    count = round(len(val) * share)
-    if job.repeatable or count < _LEAST_HELD_BACK:
+    count = 0 if job.repeatable else held_back(len(val), share)
+    if count == 0:
         return ValSplit(val, ())
     kept = {item.id for item in job.rng("held back").sample(val, count)}
     return ValSplit(tuple(item for item in val if item.id not in kept), tuple(item for item in val if item.id in kept))

@@ -22,7 +22,7 @@ from sharpen.trainers.base import Trained, Trainer
 from sharpen.trainers.finish import paired_gain
 from sharpen.trainers.reflact import aggregate, select
 from sharpen.trainers.reflact.events import Promoted, Proposed, Revised, Selected, StepDone
-from sharpen.trainers.reflact.gate import split_val
+from sharpen.trainers.reflact.gate import held_back, split_val
 from sharpen.trainers.reflact.params import ReflACTParams
 from sharpen.trainers.reflact.patches import Patch
 from sharpen.trainers.reflact.proposers.base import Tried
@@ -40,6 +40,9 @@ class ReflACT(Trainer):
     description = "rollouts, reflection and bounded edits behind a validation gate"
     Params = ReflACTParams
     params: ReflACTParams
+
+    def held_back(self, val: int) -> int:
+        return held_back(val, self.params.confirm_share)
 
     async def train(self, job: Job) -> Trained:
         training = _Training(job, self.params)
