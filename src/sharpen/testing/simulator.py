@@ -30,6 +30,7 @@ class RuleTask(Task):
     succeeds from the start. Every rollout calls the target once, so that budgets and usage are real."""
 
     name = "simulated-rules"
+    stochastic = True
     brief = Brief("Items that lines of the skill repair or break.", ("Lines read 'fix: NUMBERS' or 'break: NUMBERS'.",))
 
     def __init__(self, items: int = 100, coins: float = 0.2, base: float = 0.5, seed: int = 0) -> None:
