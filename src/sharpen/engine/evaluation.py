@@ -44,10 +44,6 @@ class Evaluation:
         """The mean of `hard` over what was scored; None where nothing was."""
         return _mean(self.hard)
 
-    @property
-    def soft_mean(self) -> float | None:
-        return _mean(self.soft)
-
     def outcome(self, index: int) -> Outcome:
         """The whole record of one rollout, failed ones included."""
         item = self.items[index]

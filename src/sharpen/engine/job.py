@@ -58,7 +58,6 @@ class Progress:
     stage: str = "starting"
     done: int = 0
     total: int = 0
-    note: str = ""
     score: float | None = None
     best: float | None = None
     retries: int = 0

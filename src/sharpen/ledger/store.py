@@ -168,14 +168,6 @@ class Ledger:
         tables = ("rollouts", "replies")
         return {table: self._db.execute(f"SELECT COUNT(*) FROM {table}").fetchone()[0] for table in tables}
 
-    def paid(self) -> dict[str, Usage]:
-        """What all stored replies cost, by model."""
-        self._commit()
-        totals: dict[str, Usage] = {}
-        for model, usage in self._db.execute("SELECT model,usage FROM replies"):
-            totals[model] = totals.get(model, Usage()) + Usage(*json.loads(usage))
-        return totals
-
     def _check_version(self) -> None:
         self._db.execute("INSERT OR IGNORE INTO about VALUES('schema_version', ?)", (str(SCHEMA_VERSION),))
         found = self._db.execute("SELECT value FROM about WHERE name='schema_version'").fetchone()[0]

@@ -57,9 +57,6 @@ class Region:
         """Whether changing [start, end) would change this region; an insertion (start == end) only strictly inside."""
         return start < self.end and self.start < end
 
-    def holds(self, start: int, end: int) -> bool:
-        return self.start <= start and end <= self.end
-
 
 def lines(text: str) -> Iterator[Line]:
     """Every line of the document in order."""

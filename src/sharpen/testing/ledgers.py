@@ -119,13 +119,6 @@ class LedgerContract:
             assert reply is not None and reply.text == "first"
             assert ledger.counts() == {"rollouts": 1, "replies": 1}
 
-    def test_what_was_paid_adds_up_by_model(self, path: Path) -> None:
-        with self.open(path) as ledger:
-            ledger.add_reply(key(1), "a", "target", Reply("x", Usage(1, 2, 0, 3, 0.5)))
-            ledger.add_reply(key(2), "a", "judge", Reply("x", Usage(1, 2, 0, 3, 0.25)))
-            ledger.add_reply(key(3), "b", "target", Reply("x", Usage(1, 2, 0, 3, None)))
-            assert ledger.paid() == {"a": Usage(2, 4, 0, 6, 0.75), "b": Usage(1, 2, 0, 3, None)}
-
     def test_half_a_surrogate_pair_does_no_harm_to_the_rest(self, path: Path) -> None:
         """Models cut off in the middle of an emoji do send such texts."""
         with self.open(path) as ledger:
