@@ -30,7 +30,8 @@ from sharpen.gates.betting import SignTest, SignWalk, TotalWalk, any_gain, mean_
 from sharpen.gates.comparison import LARGE, Reading, fresh_pair, mean_difference, order_of, read, screen
 from sharpen.gates.paired import sign_flip_p
 
-_CONFIDENCE = 0.95
+_CONFIDENCE = 0.90
+"""Of the interval beside the effect: two-sided, so that either end is as sure as a decision at the usual alpha of 0.05."""
 _OPTIMISM = 1.28
 """Standard errors above the seen rate of gains that the futility rule still believes in."""
 _ASSENT = 3.0

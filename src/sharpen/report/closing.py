@@ -177,7 +177,7 @@ def accepted(results: Results) -> Table | None:
     promotion = results["promotion"]
     if not rows:
         return None
-    made = table("step", "edit", "why", "effect on val", "rollouts", left=3)
+    made = table("step", "edit", "why", "effect on val, 90 %", "rollouts", left=3)
     for step in rows:
         decision = step["decision"]
         cells = (decision["reason"], steps.effect(decision), text.count(decision["rollouts"]))
