@@ -4,7 +4,7 @@ Everything happens on the event loop's own thread, because waiting for a second 
 rows are committed in groups: after at most a handful, and in any case before the event loop next waits for anything, so that
 a killed process has lost next to nothing that was paid for. Commits go to the write-ahead log without waiting for the
 platter; folding the log into the file, which does wait, is done by a thread of its own. Several processes may use one
-ledger, and see at once what the others have paid for.
+ledger: rollouts of the others are seen at once, their replies from the next time it is opened.
 
 When the disk fills up, a small file kept for that moment is given up so that what was already paid for, and what was under
 way, still gets in; from then on the ledger refuses further work with a `StorageError`.
@@ -78,6 +78,7 @@ class Ledger:
             self._db = _connect(path)
             self._db.executescript(_TABLES)
             self._check_version()
+            self._known_replies: set[bytes] = {key for (key,) in self._db.execute("SELECT key FROM replies")}
             if not self._spare.exists():
                 self._spare.write_bytes(b"\0" * _SPARE_BYTES)
         except (sqlite3.Error, OSError) as error:
@@ -136,6 +137,8 @@ class Ledger:
     def reply(self, key: bytes) -> Reply | None:
         """A stored model reply. Whoever finds none will pay for one, so a ledger that can't keep it refuses here."""
         self._raise_if_broken()
+        if key not in self._known_replies:
+            return None
         if key in self._replies:
             self._commit()
         row = self._db.execute("SELECT text,finish,tool_calls,usage FROM replies WHERE key=?", (key,)).fetchone()
@@ -151,6 +154,7 @@ class Ledger:
         calls = json.dumps([dict(call) for call in reply.tool_calls]) if reply.tool_calls else "[]"
         usage = json.dumps(reply.usage.row())
         self._replies[key] = (key, model, role, kept, _text(reply.text), reply.finish, calls, usage, time.time())
+        self._known_replies.add(key)
         self._commit_soon()
 
     def flush(self) -> None:
