@@ -28,7 +28,7 @@ from sharpen.skill.edits import Edit, Limits, Op
 from sharpen.skill.leaks import LeakIndex
 from sharpen.tasks.codebook import Codebook, code_words
 from sharpen.testing.jobs import make_setup, running_job
-from sharpen.trainers.reflact import aggregate, select
+from sharpen.trainers.reflact import aggregate, screen, select
 from sharpen.trainers.reflact.loop import ReflACT
 from sharpen.trainers.reflact.params import ReflACTParams
 from sharpen.trainers.reflact.patches import Patch, unite
@@ -231,11 +231,11 @@ def made(job: Job, content: str) -> Update:
     return update(job.initial, Patch((append(content),), "test"), LIMITS, leaks, frozenset())
 
 
-async def contest(job: Job, updates: list[Update], most: int) -> list[select.Trial]:
+async def contest(job: Job, updates: list[Update], most: int) -> list[screen.Trial]:
     """A competition after the whole train split was attempted with the initial candidate, as a step's batch is."""
     batch = job.splits.train if most else ()
     await job.evaluate(job.initial, batch, purpose="train")
-    return await select.compete(job, 1, job.initial, updates, batch, most)
+    return await screen.compete(job, 1, job.initial, updates, batch, most)
 
 
 class TestCompete:
@@ -276,7 +276,7 @@ class TestCompete:
                 LeakIndex(job.splits, job.task.answers),
                 set(),
             )
-            (trial,) = await select.compete(job, 1, half, [grown], job.splits.train, len(job.splits.train))
+            (trial,) = await screen.compete(job, 1, half, [grown], job.splits.train, len(job.splits.train))
             whole = await job.evaluate(grown.candidate, job.splits.train, purpose="train")
             assert trial.score == pytest.approx(whole.mean) and trial.current == pytest.approx(batch.mean)
             assert trial.promising

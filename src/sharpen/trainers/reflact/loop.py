@@ -20,7 +20,7 @@ from sharpen.skill.edits import Edit, Limits
 from sharpen.skill.leaks import LeakIndex
 from sharpen.trainers.base import Trained, Trainer
 from sharpen.trainers.finish import paired_gain
-from sharpen.trainers.reflact import aggregate, select
+from sharpen.trainers.reflact import aggregate, screen, select
 from sharpen.trainers.reflact.events import Promoted, Proposed, Revised, Selected, StepDone
 from sharpen.trainers.reflact.gate import held_back, split_val
 from sharpen.trainers.reflact.params import ReflACTParams
@@ -144,7 +144,7 @@ class _Training:
             for patch in alternatives:
                 clipped = await select.clip(job, step, patch, budget=budget, skill=base.text)
                 made.append(update(base, clipped, self.limits, self.leaks, seen))
-            trials = await select.compete(job, step, base, made, batch.evaluation.items, self.params.screen_items)
+            trials = await screen.compete(job, step, base, made, batch.evaluation.items, self.params.screen_items)
         tried = [[t.number, t.score, t.current, t.items, len(made[t.number].patch.edits)] for t in trials]
         chosen = trials[0].number if trials and trials[0].promising else None
         job.emit(Selected(step, budget, tried, chosen))

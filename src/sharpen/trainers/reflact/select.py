@@ -1,45 +1,17 @@
-"""Stage 4, select: clip every alternative to the edit budget, then let them compete on train items.
+"""Stage 4, select: clip a patch to the edit budget.
 
-Within an alternative the edits are ranked by the optimizer where there is one, else by their support. Alternatives
-compete by halving: all are tried on a few items, the better half on more. The items are train items that none of the
-alternatives shows as an example. Where the model always answers the same, items the current candidate is known to fail are
-tried more often than those it masters, since only they can show a gain, and each kind is weighed by how many there are.
-Whoever wins has only been chosen to be put before the gate.
+The edits are ranked by the optimizer where there is one, else by their support. Where several alternatives are left, they
+then compete on train items (`screen.py`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
-from sharpen.core.candidate import Candidate
-from sharpen.core.item import Item
-from sharpen.engine.evaluation import Group
 from sharpen.engine.job import Job
-from sharpen.skill import examples
 from sharpen.trainers.reflact.answers import Ranked
 from sharpen.trainers.reflact.patches import Patch
 from sharpen.trainers.reflact.prompts import question
-from sharpen.trainers.reflact.rollout import FULL_MARKS
-from sharpen.trainers.reflact.update import Update
-
-_ROUNDS = ((8, 4), (8, 8))
-"""Items per round that the current candidate fails, and others; after these the rest in one round."""
-
-
-@dataclass(frozen=True)
-class Trial:
-    """How far an alternative came: its mean over the items it was tried on, and that of the current candidate there."""
-
-    number: int
-    score: float | None
-    items: int
-    current: float | None = None
-
-    @property
-    def promising(self) -> bool:
-        """Whether it did better than the current candidate on the items both were tried on, or was not tried."""
-        return self.score is None or self.current is None or self.score > self.current
 
 
 async def clip(job: Job, step: int, patch: Patch, *, budget: int, skill: str) -> Patch:
@@ -62,97 +34,3 @@ async def clip(job: Job, step: int, patch: Patch, *, budget: int, skill: str) ->
             order = valid or order
     kept = sorted(order[:budget])
     return replace(patch, edits=tuple(patch.edits[number] for number in kept))
-
-
-@dataclass(frozen=True)
-class _Ground:
-    """The train items alternatives are tried on: those the current candidate fails, and the others."""
-
-    failing: tuple[Item, ...]
-    others: tuple[Item, ...]
-
-    def rounds(self, most: int) -> Iterator[tuple[tuple[Item, ...], tuple[Item, ...]]]:
-        """The items of each round, `most` in all."""
-        used_failing = used_others = 0
-        for wish in (*_ROUNDS, (most, most)):
-            left = most - used_failing - used_others
-            fail_count = min(wish[0], len(self.failing) - used_failing, left)
-            other_count = min(wish[1] + wish[0] - fail_count, len(self.others) - used_others, left - fail_count)
-            if fail_count + other_count <= 0:
-                return
-            yield (
-                self.failing[used_failing : used_failing + fail_count],
-                self.others[used_others : used_others + other_count],
-            )
-            used_failing, used_others = used_failing + fail_count, used_others + other_count
-
-    def score(self, failing: Sequence[float], others: Sequence[float]) -> float | None:
-        """The mean over the whole ground, from some scores on either kind of items."""
-        kinds = [(len(self.failing), failing), (len(self.others), others)]
-        weights = sum(count for count, scores in kinds if scores)
-        return (
-            sum(count * sum(scores) / len(scores) for count, scores in kinds if scores) / weights if weights else None
-        )
-
-
-@dataclass
-class _Entrant:
-    """An alternative in the competition, or the current candidate, with its scores so far."""
-
-    number: int
-    candidate: Candidate
-    failing: list[float] = field(default_factory=list)
-    others: list[float] = field(default_factory=list)
-    current: float | None = None
-
-    @property
-    def items(self) -> int:
-        return len(self.failing) + len(self.others)
-
-
-async def compete(
-    job: Job, step: int, current: Candidate, updates: Sequence[Update], batch: Sequence[Item], most: int
-) -> list[Trial]:
-    """Try the updates that may go on against each other and the current candidate, halving the field from round to round.
-
-    The winner's trial comes first. An update that would be refused can't win, unless there is no other: then it is shown,
-    and refused, in its place.
-    """
-    field = [_Entrant(n, made.candidate) for n, made in enumerate(updates) if made.refusal is None]
-    if not field:
-        return [Trial(number, None, 0) for number in range(len(updates))]
-    ground = _ground(job, step, current, [updates[entrant.number] for entrant in field], batch)
-    everyone, incumbent = list(field), _Entrant(-1, current)
-    for failing, others in ground.rounds(most):
-        entrants = [incumbent, *field]
-        measured = await job.measure([Group(e.candidate, (*failing, *others)) for e in entrants], purpose="screen")
-        for entrant, evaluation in zip(entrants, measured, strict=True):
-            entrant.failing.extend(s for s in evaluation.hard[: len(failing)] if s is not None)
-            entrant.others.extend(s for s in evaluation.hard[len(failing) :] if s is not None)
-            entrant.current = ground.score(incumbent.failing, incumbent.others)
-        field.sort(key=lambda e: (-(ground.score(e.failing, e.others) or 0.0), e.number))
-        field = field[: max(2, (len(field) + 1) // 2)]
-    # Of equals the shorter text wins, but only here: before, too little is known to drop the longer ones.
-    winner = min(field, key=lambda e: (-(ground.score(e.failing, e.others) or 0.0), e.candidate.length)).number
-    trials = [Trial(e.number, ground.score(e.failing, e.others), e.items, e.current) for e in everyone]
-    return sorted(trials, key=lambda trial: (trial.number != winner, -trial.items, -(trial.score or 0.0)))
-
-
-def _ground(job: Job, step: int, current: Candidate, updates: Sequence[Update], batch: Sequence[Item]) -> _Ground:
-    """Train items to try updates on; none that an update shows as an example. The batch's come first: how the current
-    candidate did on them is known. Where answers vary, one failure says little, and items are not told apart."""
-    shown = {
-        (example.input, example.output)
-        for made in updates
-        for text in made.candidate.parts.values()
-        for example in examples.parse(text).examples
-    }
-    rng = job.rng("screen", step)
-    order = {item.id: item for item in (*rng.shuffled(batch), *rng.shuffled(job.splits.train))}
-    usable = [item for item in order.values() if job.task.example(item) not in shown]
-    if job.repeatable:
-        return _Ground((), tuple(usable))
-    known = {item.id: job.known_score(current, item, 0) for item in usable}
-    failing = tuple(item for item in usable if (score := known[item.id]) is not None and score < FULL_MARKS)
-    mastered = tuple(item for item in usable if (score := known[item.id]) is not None and score >= FULL_MARKS)
-    return _Ground(failing, mastered)
