@@ -28,7 +28,7 @@ def plugin(name: str, **settings: Any) -> Model:
 def _with_plugin(monkeypatch: pytest.MonkeyPatch) -> None:
     entry = EntryPoint("mykind", "somewhere:plugin", registry.GROUP)
     monkeypatch.setattr(EntryPoint, "load", lambda self: plugin)
-    monkeypatch.setattr(registry, "entry_points", lambda group: EntryPoints((entry,)))
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: EntryPoints((entry,)))
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,8 @@
 """Any endpoint that speaks OpenAI's protocol, through the `openai` SDK on its aiohttp transport.
 
 `openai/gpt-5.5` is OpenAI itself (`OPENAI_API_KEY`; `OPENAI_BASE_URL` is respected); `http://host:port/v1#model` is any
-compatible server (`SHARPEN_API_KEY`, else `OPENAI_API_KEY`, else none). Conversations go to Chat Completions, texts to be
+compatible server (`SHARPEN_API_KEY`, else `OPENAI_API_KEY`, else none). Settings may stand in the name:
+`http://host:port/v1#model?timeout=300&render=completion`. Conversations go to Chat Completions, texts to be
 continued to Completions. Servers differ in which fields they take: what one refuses by name is replaced by the next best
 form (`Dialect`), and that is remembered for all further calls. The SDK's own retries are off: the engine retries.
 
@@ -17,8 +18,8 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
+from typing import TYPE_CHECKING, Any, Literal
+from urllib.parse import parse_qsl, urlsplit
 
 from sharpen.core.chat import Reply, Request
 from sharpen.core.digest import Json
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
     from openai import AsyncOpenAI
 
 OPENAI_URL = "https://api.openai.com/v1"
+SHARED_HEADER = "Sharpen-Shared"
+"""Carries `Request.shared` to a server that can use it. A header, since no server refuses one it does not know."""
 _MOST_CONNECTIONS = 1000
 _CONNECT_TIMEOUT = 10.0
 # A token is at least one byte of the text, save for those a chat template adds around it.
@@ -41,13 +44,16 @@ _MESSAGE_TOKENS = 16
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """`temperature` overrides what requests ask for; `extra` is merged into every body (`{"reasoning_effort": "low"}`)."""
+    """`temperature` overrides what requests ask for; `extra` is merged into every body (`{"reasoning_effort": "low"}`).
+    `deterministic` is the user's word that the server repeats itself at temperature 0; `render` is what suits its model."""
 
     base_url: str | None = None
     timeout: float = 120.0
     concurrency: int = 64
     temperature: float | None = None
     extra: Mapping[str, Json] = field(default_factory=dict)
+    deterministic: bool = False
+    render: Literal["system", "turns", "completion"] = "system"
 
     def __post_init__(self) -> None:
         if not self.timeout > 0:
@@ -87,13 +93,12 @@ class OpenAIModel:
     """A model behind an OpenAI-compatible endpoint."""
 
     family = "openai"
-    deterministic = False
-    render = "system"
 
     def __init__(self, name: str, **settings: Any) -> None:
         self.name = name
-        self.settings = check(name, Settings, settings)
-        self._base_url, self._model, self._key = _resolve(name, self.settings)
+        plain, in_name = split_name(name)
+        self.settings = check(name, Settings, {**in_name, **settings})
+        self._base_url, self._model, self._key = _resolve(plain, self.settings)
         remember(self._key)
         self._own = urlsplit(self._base_url).hostname == "api.openai.com"
         reasons = self._own and self._model.startswith(("gpt-5", "o1", "o3", "o4"))
@@ -102,7 +107,7 @@ class OpenAIModel:
             # OpenAI's reasoning models take neither.
             dropped=frozenset({"temperature", "stop"} if reasons else ()),
         )
-        self._price = prices.lookup(name)
+        self._price = prices.lookup(plain)
         self._client: AsyncOpenAI | None = None
 
     @property
@@ -113,7 +118,17 @@ class OpenAIModel:
             "model": self._model,
             "temperature": self.settings.temperature,
             "extra": dict(self.settings.extra),
+            # Left out where it is not claimed, so that what was paid for before there was this setting is still found.
+            **({"deterministic": True} if self.settings.deterministic else {}),
         }
+
+    @property
+    def deterministic(self) -> bool:
+        return self.settings.deterministic
+
+    @property
+    def render(self) -> str:
+        return self.settings.render
 
     @property
     def endpoint(self) -> str:
@@ -153,9 +168,7 @@ class OpenAIModel:
         while True:
             dialect = self._dialect
             try:
-                answer = await self._post(
-                    "/completions" if request.prompt is not None else "/chat/completions", self._body(request, dialect)
-                )
+                answer = await self._post(request, dialect)
             except _Refused as refusal:
                 if self._dialect is dialect:
                     adapted = dialect.without(refusal.field)
@@ -165,16 +178,19 @@ class OpenAIModel:
                 continue
             return self._reply(request, answer, dialect)
 
-    async def _post(self, path: str, body: Mapping[str, Json]) -> Json:
+    async def _post(self, request: Request, dialect: Dialect) -> Json:
         import aiohttp
         import openai
 
+        path = "/completions" if request.prompt is not None else "/chat/completions"
+        body = self._body(request, dialect)
+        hint = {SHARED_HEADER: str(request.shared)} if request.shared and not self._own else {}
         if self._client is None:
             raise RuntimeError(f"{self.name} was asked before it was opened")
         try:
             # The transport's own timeouts run from one piece of an answer to the next; this one is for all of it.
             async with asyncio.timeout(self.settings.timeout):
-                return await self._client.post(path, body=body, cast_to=object)
+                return await self._client.post(path, body=body, cast_to=object, options={"headers": hint})
         except TimeoutError:
             raise http_errors.from_timeout(self.name, self.settings.timeout) from None
         except openai.APIStatusError as error:
@@ -264,6 +280,13 @@ class _Refused(Exception):
     def __init__(self, field: str, error: ModelError) -> None:
         self.field = field
         self.error = error
+
+
+def split_name(name: str) -> tuple[str, dict[str, str]]:
+    """A name without the settings that stand in it, and those settings. A `?` before the `#` belongs to the address."""
+    address, mark, model = name.partition("#") if not name.startswith("openai/") else ("", "", name)
+    plain, _, query = model.partition("?")
+    return f"{address}{mark}{plain}", dict(parse_qsl(query, keep_blank_values=True))
 
 
 def _resolve(name: str, settings: Settings) -> tuple[str, str, str | None]:

@@ -14,12 +14,15 @@ import inspect
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
-from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from sharpen.core import plugins
 from sharpen.core.errors import UsageError, nearest
 from sharpen.models.base import Model
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 GROUP = "sharpen.models"
 Factory = Callable[..., Model]
@@ -83,13 +86,13 @@ def open_model(name: str, **settings: Any) -> Model:
     if kind is not None:
         factory = _resolve(kind)
     else:
-        plugins = _plugins()
-        if prefix not in plugins:
-            known = (*_KINDS, *plugins)
+        installed = plugins.installed(GROUP)
+        if prefix not in installed:
+            known = (*_KINDS, *installed)
             raise UsageError(
                 f"unknown model {name!r}{nearest(prefix, known)}; names begin with {', '.join(_beginnings(known))}"
             )
-        factory = plugins[prefix].load()
+        factory = _added(installed[prefix])
     _check_settings(name, factory, settings)
     return factory(name, **settings)
 
@@ -98,10 +101,18 @@ def known() -> list[Known]:
     """Every kind of model there is here, built in and added by packages."""
     rows = [Known(kind.pattern, kind.description, kind.missing()) for kind in _KINDS.values()]
     rows.append(_RECORD)
-    for prefix, plugin in sorted(_plugins().items()):
-        origin = plugin.dist.name if plugin.dist is not None else plugin.value
-        rows.append(Known(f"{prefix}/...", f"from the package {origin}"))
+    rows += [_described(entry) for entry in plugins.installed(GROUP, _KINDS).values()]
     return rows
+
+
+def _described(entry: EntryPoint) -> Known:
+    pattern, origin = f"{entry.name}/...", f"from the package {plugins.package(entry)}"
+    try:
+        factory = _added(entry)
+    except UsageError as error:
+        return Known(pattern, origin, str(error))
+    about = (inspect.getdoc(factory) or "").partition("\n\n")[0].replace("\n", " ")
+    return Known(pattern, about or origin)
 
 
 def _prefix(name: str) -> str:
@@ -127,8 +138,11 @@ def _resolve(kind: Kind) -> Factory:
     return factory
 
 
-def _plugins() -> dict[str, EntryPoint]:
-    return {entry.name: entry for entry in entry_points(group=GROUP)}
+def _added(entry: EntryPoint) -> Factory:
+    factory = plugins.load(entry)
+    if not callable(factory):
+        raise plugins.wrong_kind(entry, "a callable (name, **settings) that gives a model")
+    return factory
 
 
 def _recording(name: str, settings: dict[str, Any]) -> Model:
