@@ -61,6 +61,6 @@ def test_known_gates_show_their_settings() -> None:
 
 def test_a_package_can_add_a_gate(monkeypatch: pytest.MonkeyPatch) -> None:
     entry = EntryPoint("lenient", "sharpen.gates.strict:Strict", registry.GROUP)
-    monkeypatch.setattr(registry, "entry_points", lambda group: [entry] if group == registry.GROUP else [])
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: [entry] if group == registry.GROUP else [])
     assert registry.names()[-1] == "lenient"
     assert registry.get("lenient") == Strict()

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+import sys
+from datetime import date
 from pathlib import Path
 
+import pyarrow
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pyarrow import parquet
 
 from sharpen.core.errors import UsageError
 from sharpen.core.item import Item
@@ -37,6 +41,8 @@ def test_the_same_rows_are_the_same_items_in_every_format(tmp_path: Path) -> Non
     assert lines == items(file(tmp_path, "a.json", json.dumps(ROWS)))
     assert lines == items(file(tmp_path, "b.json", json.dumps({"data": ROWS})))
     assert lines == items(file(tmp_path, "a.csv", "input,answer\ntwo,2\nthree,3\n"))
+    parquet.write_table(pyarrow.Table.from_pylist(ROWS), tmp_path / "a.parquet")
+    assert lines == items(tmp_path / "a.parquet")
     assert lines == items(file(tmp_path, "b.csv", b"\xef\xbb\xbfinput,answer\r\ntwo,2\r\n\r\nthree,3\r\n"))
 
 
@@ -44,6 +50,61 @@ def test_ids_without_a_column_follow_the_content_not_the_place(tmp_path: Path) -
     forwards = items(file(tmp_path, "a.jsonl", jsonl(ROWS)))
     backwards = items(file(tmp_path, "b.jsonl", "\n" + jsonl(ROWS[::-1])))
     assert forwards == backwards[::-1]
+
+
+def test_a_parquet_file_keeps_numbers_lists_and_objects(tmp_path: Path) -> None:
+    row = {
+        "input": "q",
+        "answer": ["a", "b"],
+        "id": 7,
+        "split": "val",
+        "context": {"x": 1, "y": [0.5, None]},
+        "on": True,
+    }
+    parquet.write_table(pyarrow.Table.from_pylist([row]), tmp_path / "a.parquet")
+    (found,) = read(tmp_path / "a.parquet")
+    assert found.item == Item("7", {"input": "q", "context": {"x": 1, "y": [0.5, None]}, "on": True}, ["a", "b"])
+    assert found.split == "val"
+
+
+@pytest.mark.parametrize(
+    ("rows", "says"),
+    [
+        ([{"input": "x", "answer": "y"}, {"input": "z"}], "a.parquet, row 2: the answer .* is empty"),
+        ([{"input": "x", "label": "y"}], "row 1: no column 'answer' for the answer"),
+        (
+            [{"input": "x", "answer": "y", "when": date(2026, 1, 2)}],
+            "row 1: 'when' holds a date; save the column as text",
+        ),
+        ([{"input": "x", "answer": float("nan")}], "row 1: 'answer' holds nan"),
+        ([{"input": "x", "answer": "y"}] * 2, "row 2: the same content as .*row 1"),
+    ],
+)
+def test_what_is_wrong_with_a_parquet_file(tmp_path: Path, rows: list[dict[str, object]], says: str) -> None:
+    parquet.write_table(pyarrow.Table.from_pylist(rows), tmp_path / "a.parquet")
+    with pytest.raises(UsageError, match=says):
+        read(tmp_path / "a.parquet")
+
+
+def test_a_file_that_is_not_parquet_or_cannot_be_read_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(UsageError, match="no such file"):
+        read(tmp_path / "none.parquet")
+    path = file(tmp_path, "a.parquet", "input,answer\n")
+    with pytest.raises(UsageError, match="not a Parquet file"):
+        read(path)
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(UsageError, match=r"need the Python package pyarrow; install it with .*sharpen\[parquet\]"):
+        read(path)
+
+
+def test_fields_inside_objects_are_named_by_a_path(tmp_path: Path) -> None:
+    row = {"q": {"text": "how?"}, "meta": {"label": {"gold": "so"}, "lang": "en"}}
+    path = file(tmp_path, "a.jsonl", jsonl([row]))
+    (found,) = read(path, Reading(parse_fields("input=q.text,answer=meta.label.gold,type=meta.lang")))
+    assert (found.item.text, found.item.reference, found.item.type) == ("how?", "so", "en")
+    assert "so" not in json.dumps(found.item.inputs), "the answer must not stay among the inputs"
+    with pytest.raises(UsageError, match=r"no column 'meta.labl' for the answer; the columns are 'q', 'meta'"):
+        read(path, Reading(parse_fields("input=q,answer=meta.labl")))
 
 
 def test_further_columns_become_inputs(tmp_path: Path) -> None:
@@ -130,6 +191,15 @@ def row(text: str, **more: str) -> str:
 def test_a_split_column_decides(tmp_path: Path) -> None:
     path = file(tmp_path, "a.jsonl", row("a", split="test") + row("b", split="train") + row("c", split="val"))
     assert load(path) == {"train": ["b"], "val": ["c"], "test": ["a"]}
+
+
+def test_the_splits_of_a_folder_may_be_in_any_format(tmp_path: Path) -> None:
+    file(tmp_path, "train/one.csv", "input,answer\na,y\n")
+    file(tmp_path, "train/two.json", json.dumps([{"input": "b", "answer": "y"}]))
+    file(tmp_path, "val.jsonl", row("c"))
+    (tmp_path / "test").mkdir()
+    parquet.write_table(pyarrow.Table.from_pylist([{"input": "d", "answer": "y"}]), tmp_path / "test" / "x.parquet")
+    assert load(tmp_path) == {"train": ["a", "b"], "val": ["c"], "test": ["d"]}
 
 
 def test_a_folder_of_files_or_of_folders(tmp_path: Path) -> None:

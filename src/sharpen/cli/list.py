@@ -50,7 +50,12 @@ def tasks() -> list[Entry]:
 def trainers() -> list[Entry]:
     from sharpen.trainers import registry
 
-    return [Entry(name, kind.description, settings=settings_of(kind.Params)) for name, kind in registry.known().items()]
+    return [
+        Entry(row.name, "", missing=row.missing)
+        if row.kind is None
+        else Entry(row.name, row.kind.description, settings=settings_of(row.kind.Params))
+        for row in registry.known()
+    ]
 
 
 def models() -> list[Entry]:
@@ -64,7 +69,10 @@ def gates() -> list[Entry]:
 
     return [
         Entry(
-            gate.name, gate.description, settings=tuple(Setting(s.name, s.default, s.description) for s in gate.params)
+            gate.name,
+            gate.description,
+            missing=gate.missing,
+            settings=tuple(Setting(s.name, s.default, s.description) for s in gate.params),
         )
         for gate in registry.known()
     ]
@@ -73,7 +81,7 @@ def gates() -> list[Entry]:
 def proposers() -> list[Entry]:
     from sharpen.trainers.reflact import proposers as rooms
 
-    return [Entry(name, _PROPOSERS.get(name, "")) for name in rooms.NAMES]
+    return [Entry(row.name, _PROPOSERS.get(row.name, row.description), missing=row.missing) for row in rooms.known()]
 
 
 def metrics() -> list[Entry]:

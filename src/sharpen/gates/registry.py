@@ -10,8 +10,8 @@ import importlib
 import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib.metadata import entry_points
 
+from sharpen.core import plugins
 from sharpen.core.digest import Json
 from sharpen.core.errors import UsageError, nearest
 from sharpen.gates.base import Gate
@@ -40,12 +40,14 @@ class Known:
 
     name: str
     description: str
-    params: tuple[Setting, ...]
+    params: tuple[Setting, ...] = ()
+    missing: str = ""
+    """Why it cannot be used here; empty when it can."""
 
 
 def names() -> list[str]:
     """The names of the built-in and installed gates, the default first."""
-    return [*_BUILT_IN, *sorted(entry.name for entry in entry_points(group=GROUP) if entry.name not in _BUILT_IN)]
+    return [*_BUILT_IN, *plugins.installed(GROUP, _BUILT_IN)]
 
 
 def get(name: str, params: Mapping[str, Json] | None = None) -> Gate:
@@ -74,16 +76,20 @@ def _check_number(name: str, setting: str, value: Json, default: Json) -> None:
 
 def known() -> list[Known]:
     """Every gate there is here, with its settings and their defaults."""
-    found = []
-    for name in names():
+    return [_described(name) for name in names()]
+
+
+def _described(name: str) -> Known:
+    try:
         kind = _kind(name)
-        described = getattr(kind, "__dataclass_fields__", {})
-        params = tuple(
-            Setting(p.name, p.default, str(described[p.name].metadata.get("description", "")) if described else "")
-            for p in inspect.signature(kind).parameters.values()
-        )
-        found.append(Known(name, (inspect.getdoc(kind) or "").partition("\n\n")[0].replace("\n", " "), params))
-    return found
+    except UsageError as error:
+        return Known(name, "", missing=str(error))
+    described = getattr(kind, "__dataclass_fields__", {})
+    params = tuple(
+        Setting(p.name, p.default, str(described[p.name].metadata.get("description", "")) if described else "")
+        for p in inspect.signature(kind).parameters.values()
+    )
+    return Known(name, (inspect.getdoc(kind) or "").partition("\n\n")[0].replace("\n", " "), params)
 
 
 def _kind(name: str) -> type:
@@ -91,8 +97,10 @@ def _kind(name: str) -> type:
         module, _, attribute = _BUILT_IN[name].partition(":")
         built_in: type = getattr(importlib.import_module(module), attribute)
         return built_in
-    for entry in entry_points(group=GROUP):
-        if entry.name == name:
-            installed: type = entry.load()
-            return installed
+    installed = plugins.installed(GROUP)
+    if name in installed:
+        kind = plugins.load(installed[name])
+        if not isinstance(kind, type) or not hasattr(kind, "decide"):
+            raise plugins.wrong_kind(installed[name], "a class with the method decide(evidence)")
+        return kind
     raise UsageError(f"unknown gate {name!r}{nearest(name, names())}; there are: {', '.join(names())}")

@@ -19,12 +19,12 @@ _FILLER = words("""
 please reply soon about the parcel that came late from our branch in town and needs a stamp before noon while nobody at
 the desk knows which form to use for it
 """)
-_PER_KIND = 14
 
 
 class Codebook(TextTask):
     name = "codebook"
     sizes = (80, 80, 120)
+    per_kind = 14
     brief = Brief(
         description="Answer each message with the code word of its kind.",
         instructions=(
@@ -43,7 +43,7 @@ class Codebook(TextTask):
         for kind, word in code_words().items():
             stream = Stream(0, "codebook", kind)
             texts: dict[str, None] = {}
-            while len(texts) < _PER_KIND:
+            while len(texts) < self.per_kind:
                 texts[f"{kind}: {' '.join(stream.sample(_FILLER, 4))}"] = None
             made += [item(text, word, kind) for text in texts]
         return made

@@ -1,9 +1,10 @@
-"""Items from files with no code: JSONL, JSON (a list, or an object with a list under `data`) and CSV.
+"""Items from files with no code: JSONL, JSON (a list, or an object with a list under `data`), CSV and Parquet.
 
 A row has the fields `input` and `answer`; `id`, `type` and `split` are optional, and every other field becomes a further
-input. `fields` says which column stands for which (`{"input": "question"}`). An item without an id gets one from its
-content, so the same row keeps its id wherever it stands. Everything that is wrong with a file is reported with the file
-and the line (for JSON, the number of the row).
+input. `fields` says which column stands for which (`{"input": "question"}`), with dots for a field inside an object
+(`{"answer": "meta.label"}`, which then is no longer part of `meta`). An item without an id gets one from its content, so
+the same row keeps its id wherever it stands. Everything that is wrong with a file is reported with the file and the line
+(for JSON and Parquet, the number of the row).
 """
 
 from __future__ import annotations
@@ -20,9 +21,9 @@ from sharpen.core.digest import Json, digest
 from sharpen.core.errors import UsageError, nearest
 from sharpen.core.item import Item
 from sharpen.core.task import SPLITS, Splits
-from sharpen.tasks import splitting
+from sharpen.tasks import parquet, splitting
 
-SUFFIXES = (".jsonl", ".json", ".csv")
+SUFFIXES = (".jsonl", ".json", ".csv", ".parquet")
 ROLES = ("input", "answer", "id", "type", "split")
 
 
@@ -47,7 +48,7 @@ class Reading:
 PLAIN = Reading({})
 
 
-def load(path: Path, reading: Reading, *, ratio: str, seed: int) -> Splits:
+def load(path: Path, reading: Reading = PLAIN, *, ratio: str = splitting.DEFAULT_RATIO, seed: int = 0) -> Splits:
     """The splits that a file or a folder holds, or that a file is split into."""
     if path.is_dir():
         return _load_folder(path, reading)
@@ -67,7 +68,7 @@ def read(path: Path, reading: Reading = PLAIN) -> list[Row]:
     ids: dict[str, str] = {}
     contents: dict[str, str] = {}
     for where, values in _values(path):
-        row = _row(where, values, reading)
+        row = _row(where, _lifted(values, reading.fields), reading)
         content = Item("", row.item.inputs, row.item.reference, row.item.type).digest
         if content in contents:
             if reading.drop_duplicates:
@@ -112,7 +113,8 @@ def _load_folder(folder: Path, reading: Reading) -> Splits:
     if missing:
         wanted = ", ".join(f"{name}.jsonl or {name}/" for name in missing)
         raise UsageError(
-            f"{folder}: no data for {' and '.join(missing)}; expected {wanted} with JSONL, JSON or CSV files"
+            f"{folder}: no data for {' and '.join(missing)}; expected {wanted} with JSONL, JSON, CSV or Parquet files "
+            "(one file in place of the folder is split for you)"
         )
     named: list[tuple[str, Item]] = []
     for name in SPLITS:
@@ -138,7 +140,10 @@ def _row(where: str, values: Mapping[str, Json], reading: Reading) -> Row:
         if column[role] not in values:
             found = ", ".join(map(repr, values)) or "none"
             hint = nearest(column[role], list(values))
-            raise UsageError(f"{where}: no column {column[role]!r} for the {role}; the columns are {found}{hint}")
+            raise UsageError(
+                f"{where}: no column {column[role]!r} for the {role}; the columns are {found}{hint}. "
+                f"task.fields says which is which, as in 'task.fields={{{role}: COLUMN}}'"
+            )
     roles = {name: role for role, name in column.items()}
     inputs = {roles.get(name, name): value for name, value in values.items() if roles.get(name) in (None, "input")}
     for name in inputs:
@@ -156,6 +161,22 @@ def _row(where: str, values: Mapping[str, Json], reading: Reading) -> Row:
     return Row(item, _text(values, column["split"], where) or None, where)
 
 
+def _lifted(values: Mapping[str, Json], fields: Mapping[str, str]) -> Mapping[str, Json]:
+    """The row with every field that is named by a path, such as `meta.label`, taken out of its object and put beside it."""
+    row = values
+    for column in fields.values():
+        first, dot, rest = column.partition(".")
+        if dot and column not in row and isinstance(row.get(first), Mapping):
+            inner = _lifted(row[first], {"": rest})
+            if rest in inner:
+                row = {
+                    **row,
+                    first: {name: value for name, value in inner.items() if name != rest},
+                    column: inner[rest],
+                }
+    return row
+
+
 def _text(values: Mapping[str, Json], column: str, where: str) -> str:
     value = values.get(column)
     if value is None:
@@ -167,9 +188,11 @@ def _text(values: Mapping[str, Json], column: str, where: str) -> str:
 
 def _values(path: Path) -> Iterator[tuple[str, Mapping[str, Json]]]:
     """Each row's fields with where it stands."""
-    readers = {".jsonl": _jsonl, ".json": _json, ".csv": _csv}
-    if path.suffix not in readers:
+    if path.suffix not in SUFFIXES:
         raise UsageError(f"{path}: unknown kind of file {path.suffix!r}; known are {', '.join(SUFFIXES)}")
+    if path.suffix == ".parquet":
+        return parquet.rows(path)
+    readers = {".jsonl": _jsonl, ".json": _json, ".csv": _csv}
     try:
         data = path.read_bytes()
     except FileNotFoundError:

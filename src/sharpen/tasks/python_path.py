@@ -26,18 +26,25 @@ def find(spec: str, what: str) -> Found:
     where, _, name = spec.rpartition(":")
     if not where or not name:
         raise UsageError(f"{what} {spec!r}: write it as path/to/file.py:name or package.module:name")
-    module = _from_file(Path(where), what) if where.endswith(".py") else _from_module(where, what)
+    module = _from_file(Path(where), what) if is_file(spec) else _from_module(where, what)
     if not hasattr(module, name):
         public = [known for known in vars(module) if not known.startswith("_")]
-        raise UsageError(f"{what} {spec!r}: {where} has no {name!r}{nearest(name, public)}")
+        own = [known for known in public if getattr(getattr(module, known), "__module__", "") == module.__name__]
+        there = f"; it has {', '.join(own)}" if own else ""
+        raise UsageError(f"{what} {spec!r}: {where} has no {name!r}{nearest(name, public)}{there}")
     file = getattr(module, "__file__", None)
     source = Path(file).read_text(encoding="utf-8", errors="replace") if file and file.endswith(".py") else where
     return Found(getattr(module, name), digest(source)[:16])
 
 
+def is_file(spec: str) -> bool:
+    """Whether `spec` names an object by its file, as in `path/to/file.py:name`."""
+    return spec.rpartition(":")[0].endswith(".py")
+
+
 def _from_file(path: Path, what: str) -> ModuleType:
     if not path.is_file():
-        raise UsageError(f"{what}: no such file: {path}")
+        raise UsageError(f"{what}: no such file: {path} (looked for in {path.resolve().parent})")
     name = f"sharpen_user_{digest(str(path.resolve()))[:12]}"
     loader = importlib.util.spec_from_file_location(name, path)
     if loader is None or loader.loader is None:
@@ -48,6 +55,11 @@ def _from_file(path: Path, what: str) -> ModuleType:
         loader.loader.exec_module(module)
     except SyntaxError as error:
         raise UsageError(f"{what}: {path}, line {error.lineno}: {error.msg}") from error
+    except ModuleNotFoundError as error:
+        raise UsageError(
+            f"{what}: {path} imports {error.name!r}, which is not installed here; a file beside it is not importable, "
+            "so put what it needs into the file itself or into a package"
+        ) from error
     return module
 
 

@@ -2,8 +2,9 @@
 
 `get` loads only the task that is asked for. A package adds tasks through the entry point group `sharpen.tasks`: a class or
 function that takes settings as keyword arguments (one that takes `deal` is given `limit` and `split_seed` in it) and
-returns a `Task`. Paths are a data file (`.jsonl`, `.json`, `.csv`), a
-folder with train, val and test, or a Python class as `path/to/file.py:Class` or `package.module:Class`.
+returns a `Task`. Paths are a data file (`.jsonl`, `.json`, `.csv`, `.parquet`), a folder with train, val and test, or a
+Python class as `path/to/file.py:Class` or `package.module:Class`. The source of a class that is named by its file is part of
+the task's version, so that an edited task never meets scores from before.
 """
 
 from __future__ import annotations
@@ -11,13 +12,16 @@ from __future__ import annotations
 import importlib
 import inspect
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sharpen.core import plugins
 from sharpen.core.digest import Json
 from sharpen.core.errors import SharpenError, UsageError, nearest
 from sharpen.core.task import SPLITS, Task
+from sharpen.tasks.datafile import SUFFIXES
 from sharpen.tasks.splitting import Deal
 
 if TYPE_CHECKING:
@@ -38,7 +42,6 @@ _BUILT_IN = {
     "codebook": "codebook:Codebook",
     "keys-and-doors": "game:KeysAndDoors",
 }
-_DATA_SUFFIXES = (".jsonl", ".json", ".csv")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +56,7 @@ class Known:
 
 def names() -> list[str]:
     """The names of the built-in and installed tasks."""
-    return [*_BUILT_IN, *sorted(_installed())]
+    return [*_BUILT_IN, *plugins.installed(GROUP, _BUILT_IN)]
 
 
 def get(name_or_path: str, **settings: Json) -> Task:
@@ -61,15 +64,15 @@ def get(name_or_path: str, **settings: Json) -> Task:
     if name_or_path in _BUILT_IN:
         module, _, attribute = _BUILT_IN[name_or_path].partition(":")
         return _made(getattr(importlib.import_module(f"sharpen.tasks.{module}"), attribute), name_or_path, settings)
-    installed = _installed()
+    installed = plugins.installed(GROUP)
     if name_or_path in installed:
-        return _made(installed[name_or_path].load(), name_or_path, settings)
+        return _made(plugins.load(installed[name_or_path]), name_or_path, settings)
     if ":" in name_or_path and not Path(name_or_path).exists():
-        from sharpen.tasks import python_path
-
-        return _made(python_path.find(name_or_path, "task").value, name_or_path, settings)
+        return _from_class(name_or_path, settings)
     path = Path(name_or_path)
-    if path.suffix in _DATA_SUFFIXES or path.exists() or len(path.parts) > 1:
+    if path.suffix == ".py":
+        raise UsageError(f"{path}: name the class too, as in {path}:Class")
+    if path.suffix in SUFFIXES or path.exists() or len(path.parts) > 1:
         return _from_data(path, settings)
     everything = names()
     raise UsageError(
@@ -80,18 +83,30 @@ def get(name_or_path: str, **settings: Json) -> Task:
 
 def known() -> list[Known]:
     """Every built-in and installed task, with its size."""
-    return [_described(name) for name in names()]
+    installed = plugins.installed(GROUP, _BUILT_IN)
+    return [_described(name, installed.get(name)) for name in names()]
 
 
-def _described(name: str) -> Known:
+def _described(name: str, entry: EntryPoint | None) -> Known:
     try:
-        task = get(name)
-        missing = tuple(task.requirements.missing())
-        splits = None if missing else task.splits()
+        with nullcontext() if entry is None else plugins.blamed(entry):
+            task = get(name)
+            missing = tuple(task.requirements.missing())
+            splits = None if missing else task.splits()
     except SharpenError as error:
         return Known(name, "", {}, (str(error),))
     sizes = {} if splits is None else {split: len(splits[split]) for split in SPLITS}
     return Known(name, task.brief.description, sizes, missing)
+
+
+def _from_class(spec: str, settings: Mapping[str, Json]) -> Task:
+    from sharpen.tasks import python_path
+
+    found = python_path.find(spec, "task")
+    task = _made(found.value, spec, settings)
+    if python_path.is_file(spec):
+        task.version = f"{task.version}-{found.source[:8]}"
+    return task
 
 
 def _from_data(path: Path, settings: Mapping[str, Json]) -> Task:
@@ -107,7 +122,7 @@ def _made(factory: object, name: str, settings: Mapping[str, Json]) -> Task:
     if isinstance(factory, Task) and not settings:
         return factory
     if not callable(factory):
-        raise UsageError(f"task {name!r} is not a Task class or a function that returns a Task")
+        raise UsageError(f"task {name!r} is not a Task class or a function that gives a Task")
     signature = inspect.signature(factory)
     if "deal" in signature.parameters:
         _only(name, settings, ("limit", "split_seed"))
@@ -127,9 +142,3 @@ def _only(name: str, settings: Mapping[str, Json], allowed: tuple[str, ...]) -> 
         if setting not in allowed:
             hint = nearest(setting, allowed)
             raise UsageError(f"task {name!r}: unknown setting {setting!r}; it takes {', '.join(allowed)}{hint}")
-
-
-def _installed() -> dict[str, EntryPoint]:
-    from importlib.metadata import entry_points  # slow to import, and not needed for a built-in task
-
-    return {entry.name: entry for entry in entry_points(group=GROUP)}

@@ -54,7 +54,8 @@ def by_ratio(items: Sequence[Item], ratio: str, seed: int) -> Splits:
     for name, share, size in zip(SPLITS, shares, sizes, strict=True):
         if share > 0 and size == 0:
             raise UsageError(
-                f"{len(items)} items split by {ratio} leave {name} empty; give more items or another ratio"
+                f"{len(items)} items split by {ratio} leave {name} empty; give at least {sum(shares)} items, "
+                f"or another ratio, such as {DEFAULT_RATIO}"
             )
     return _cut(_shuffled(items, seed), sizes)
 
