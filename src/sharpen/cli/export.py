@@ -1,0 +1,147 @@
+"""`sharpen export`: what a training came to, as a skill folder, a plain prompt, or a Python file that asks a model.
+
+The fourth form, `compat`, is not about one candidate: it is the whole job in the files that users of SkillOpt look for.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from sharpen.cli import options
+
+if TYPE_CHECKING:
+    from sharpen.bench.config import TaskConfig
+    from sharpen.bench.export import Origin
+    from sharpen.bench.layout import RunFolder
+    from sharpen.cli.finding import Found
+    from sharpen.core.task import Task
+
+FORMS = ("skill", "prompt", "python", "compat")
+
+
+@click.command(no_args_is_help=True)
+@click.argument("job")
+@click.option("--as", "form", type=click.Choice(FORMS), default="skill", help="The form; `skill` is the default.")
+@click.option("--which", default="best", metavar="C", help="best (the default), final, or a step such as step_0003.")
+@click.option(
+    "--to", type=click.Path(path_type=Path, file_okay=False), default=Path("exported"), metavar="DIR",
+    help="Where it is put; `exported` is the default.",
+)  # fmt: skip
+@click.option("--name", metavar="N", help="What it is called: lower-case letters, digits and hyphens.")
+@click.option("--description", metavar="D", help="What it does and when to use it, in a sentence.")
+@click.option("--force", is_flag=True, help="Write over what is there.")
+@options.runs_option
+@options.json_option
+def command(job: str, form: str, which: str, to: Path, force: bool, runs: Path, as_json: bool, **given: Any) -> int:
+    """Export what JOB (a run, or the folder of one of its jobs) has learned. Of one that still runs: the best so far."""
+    from sharpen.bench.config import load
+    from sharpen.bench.export import Label, choose, origin, prompt, skill_folder
+    from sharpen.cli.finding import find
+    from sharpen.core.errors import UsageError
+    from sharpen.engine import checkpoints
+    from sharpen.engine.replay import read_events
+
+    found = find(job, runs)
+    folder = found.only()
+    lines = read_events(folder / "events.jsonl")
+    if not lines:
+        raise UsageError(f"nothing has happened yet in {folder}")
+    if form == "compat":
+        return _compat(found, to, {"which": None if which == "best" else which, **given}, force=force, as_json=as_json)
+    config = load(found.run.config)
+    made = origin(lines, choose(lines, which), config.models.target)
+    candidate = checkpoints.load(folder / "checkpoints" / made.checkpoint)
+    label = Label(given["name"], given["description"])
+    if form == "python":
+        from sharpen.bench.snippet import asking, python_file
+
+        task = _task(config.task, found.run)
+        how = asyncio.run(asking(task, candidate, made.render))
+        files = python_file(how, made, label, lines[0]["models"], task.brief.description)
+    else:
+        form_of = skill_folder if form == "skill" else prompt
+        files = form_of(candidate, made, label, _brief(config.task, found.run))
+    _write(to, files, force=force)
+    _show(to, files, made, which, as_json)
+    return 0
+
+
+def _compat(found: Found, to: Path, given: dict[str, str | None], *, force: bool, as_json: bool) -> int:
+    """The whole job in classic files. Items and answers are in them where the task and the ledger are at hand."""
+    from sharpen.bench.compat import files, open_source
+    from sharpen.bench.config import load
+    from sharpen.cli.running import say, shown
+    from sharpen.core.errors import UsageError
+
+    unfit = [f"--{name}" for name, value in given.items() if value is not None]
+    if unfit:
+        raise UsageError(f"{', '.join(unfit)} can't be combined with --as compat, which writes the whole job")
+    config = load(found.run.config)
+    try:
+        splits = _task(config.task, found.run).splits()
+    except UsageError as error:
+        splits = None
+        say(f"the task can't be had here, so items have no texts and some have no ids: {error}")
+    models = {"target": config.models.target, "optimizer": config.models.optimizer, "judge": config.models.judge}
+    with open_source(found.only(), found.run.ledger, splits, models) as source:
+        texts = files(source)
+    _write(to, texts, force=force)
+    ended = source.lines[-1]["type"] == "job_ended"
+    if as_json:
+        click.echo(json.dumps({"files": [str(to / name) for name in texts], "finished": ended}, ensure_ascii=False))
+        return 0
+    if not ended:
+        say("the job is not at its end: this is what there is so far")
+    click.echo(f"{shown(to)}: {len(texts)} files; begin with summary.json and history.json")
+    return 0
+
+
+def _task(config: TaskConfig, run: RunFolder) -> Task:
+    from sharpen.bench.runner import make_task
+
+    return make_task(config, run.data)
+
+
+def _brief(config: TaskConfig, run: RunFolder) -> str:
+    """What the task says it is about. A task that is no longer there is no reason not to export what was learned."""
+    from sharpen.core.errors import UsageError
+
+    try:
+        return _task(config, run).brief.description
+    except UsageError:
+        return config.description or ""
+
+
+def _write(to: Path, files: dict[str, str], *, force: bool) -> None:
+    from sharpen.cli.running import shown
+    from sharpen.core.errors import UsageError
+    from sharpen.files import write_atomic
+
+    there = [name for name in files if (to / name).exists()]
+    if there and not force:
+        raise UsageError(f"{shown(to / there[0])} is there already; --force writes over it, --to or --name avoids it")
+    for name, text in files.items():
+        write_atomic(to / name, text)
+
+
+def _show(to: Path, files: dict[str, str], made: Origin, which: str, as_json: bool) -> None:
+    from sharpen.cli.running import say, shown
+
+    if as_json:
+        written = [str(to / name) for name in files]
+        click.echo(json.dumps({"files": written, "origin": made.facts()}, ensure_ascii=False))
+        return
+    if which == "best" and not made.finished:
+        say(f"the job is not at its end: this is the best so far, of step {made.step}")
+    if which == "best" and made.step == 0:
+        say("nothing has proven better than the start: this is the text training began with")
+    for name in files:
+        click.echo(shown(to / name))
+    for topic, words in made.facts().items():
+        if topic != "sharpen":
+            click.echo(f"  {topic:<12}{words}")

@@ -1,0 +1,36 @@
+"""Which job a command is about: a run by path, name or `latest`, or one job's own folder inside a run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from sharpen.bench.layout import RunFolder, find_run
+from sharpen.core.errors import UsageError
+
+
+@dataclass(frozen=True)
+class Found:
+    """A run and those of its jobs that were meant: one where a job's folder was given, else all that have begun."""
+
+    run: RunFolder
+    jobs: tuple[Path, ...]
+
+    def only(self) -> Path:
+        """The job, where there can be no doubt which."""
+        if not self.jobs:
+            raise UsageError(f"nothing has happened yet in {self.run.path}; start it with `sharpen resume`")
+        if len(self.jobs) > 1:
+            several = ", ".join(str(job) for job in self.jobs[:5])
+            raise UsageError(f"{self.run.path} has {len(self.jobs)} jobs; name one of them: {several}")
+        return self.jobs[0]
+
+
+def find(given: str, root: Path) -> Found:
+    """What `given` stands for: a job's folder, or a run as every command takes it."""
+    for path in (Path(given), root / given):
+        run = RunFolder(path.parent.parent)
+        if path.parent.name == "jobs" and path.is_dir() and run.config.exists():
+            return Found(run, (path,))
+    run = find_run(given, root)
+    return Found(run, tuple(run.jobs()))
