@@ -1,0 +1,270 @@
+"""Looking at a task before money is spent on training: is it sane, can it be measured, what would it take.
+
+What is free comes first: the scorer on answers that are known, the splits, the skill to start from. Where that says
+stop, nothing is paid. Then some val items are attempted with the skill to start from, through the engine and within the
+budget, as `bench/evaluate.py` does; what the ledger of earlier looks holds is not paid for again. The decisions are
+pure and stand in `doctor_checks.py` and `doctor_estimate.py`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from glob import escape
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from sharpen.bench import artifacts, doctor_checks, doctor_estimate, doctor_overlap, doctor_probe
+from sharpen.bench.doctor_canned import AsksOthers
+from sharpen.bench.doctor_checks import Contest, Finding, Level
+from sharpen.bench.doctor_estimate import Asking, Estimate, Ground, Pace
+from sharpen.bench.doctor_probe import NAME, Again, Seen, Wish, marks
+from sharpen.bench.evaluate import Files
+from sharpen.bench.layout import read_json
+from sharpen.bench.runner import Parts
+from sharpen.core.candidate import Candidate
+from sharpen.core.chat import Request
+from sharpen.core.digest import Json
+from sharpen.core.errors import UsageError
+from sharpen.core.item import Item
+from sharpen.core.rng import Stream
+from sharpen.core.task import SPLITS
+from sharpen.core.usage import NOTHING
+from sharpen.engine.events import SCHEMA_VERSION, Event, JobEnded, JobStarted
+from sharpen.engine.job import Job
+from sharpen.engine.metric import HARD, Metric
+from sharpen.engine.opening import Setup, open_job
+from sharpen.files import write_json
+from sharpen.gates import registry as gates
+from sharpen.gates.base import Gate
+from sharpen.gates.sequential import Sequential
+from sharpen.models.base import Model
+from sharpen.models.prices import lookup
+from sharpen.skill.leaks import LeakIndex
+from sharpen.stats.detectable import noise
+from sharpen.tasks.textual import TextTask
+from sharpen.trainers.reflact.params import ReflACTParams
+
+RECORD = "doctor.json"
+_CHEAP, _DEAR = 1000, 60
+"""Items whose right and empty answers are scored: by a built-in metric, and by code of the task's own."""
+
+
+@dataclass(frozen=True)
+class Examined(Event):
+    """What the doctor found, without what depends on the clock."""
+
+    go: bool
+    findings: list[Json]
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    findings: tuple[Finding, ...]
+    estimate: Estimate | None = None
+    pace: Pace | None = None
+    paid_calls: int = 0
+    """Calls that were made now; the rest was in the ledger."""
+
+    @property
+    def go(self) -> bool:
+        return all(finding.level != Level.STOP for finding in self.findings)
+
+
+async def examine(parts: Parts, wish: Wish, files: Files, on_start: Callable[[Job], None] | None = None) -> Diagnosis:
+    """Look at everything, pay for what has to be measured, and leave the story and a record in the folder."""
+    setup = parts.setup
+    found = [await _scorer(setup), *_data(setup)]
+    if any(finding.level == Level.STOP for finding in found):
+        what = "none were made and nothing was paid: what is above comes first"
+        diagnosis = Diagnosis(
+            (*found, doctor_checks.balance(_judging(setup), None), Finding("attempts", Level.OK, what))
+        )
+    else:
+        diagnosis = await _measured(parts, wish, files, found, on_start)
+    write_json(files.folder / RECORD, record(parts, diagnosis))
+    return diagnosis
+
+
+def record(parts: Parts, diagnosis: Diagnosis) -> dict[str, Json]:
+    """The diagnosis as one JSON object."""
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "go": diagnosis.go,
+        "task": parts.setup.task.name,
+        "model": parts.config.models.target,
+        "workers": parts.config.workers,
+        "findings": [finding.record() for finding in diagnosis.findings],
+        "estimate": None if diagnosis.estimate is None else diagnosis.estimate.record(),
+        "pace": None if diagnosis.pace is None else dataclasses.asdict(diagnosis.pace),
+        "paid_calls": diagnosis.paid_calls,
+    }
+
+
+# -- what is free
+
+
+async def _scorer(setup: Setup) -> Finding:
+    """The scorer on right and on empty answers; by a judge only later, when one may be paid."""
+    task = setup.task
+    cheap = isinstance(task, TextTask) and not task.scorer.own
+    items = _spread(setup, _CHEAP if cheap else _DEAR)
+    try:
+        return doctor_checks.scorer(await marks(task, setup.initial, setup.spec.render, items))
+    except AsksOthers:
+        return Finding("scorer", Level.OK, "asks a judge; see below")
+    except UsageError as error:
+        return Finding("scorer", Level.STOP, "the scorer can't score", (), f"mend the metric or the data: {error}")
+
+
+def _data(setup: Setup) -> list[Finding]:
+    leaks = LeakIndex(setup.splits, setup.task.answers).find(Candidate(""), setup.initial)
+    return [
+        doctor_checks.overlap(doctor_overlap.find(setup.splits), setup.splits),
+        doctor_checks.leaks(leaks, setup.splits),
+    ]
+
+
+def _judging(setup: Setup) -> list[Item]:
+    return [*setup.splits.val, *setup.splits.test]
+
+
+def _spread(setup: Setup, most: int) -> list[Item]:
+    """Up to `most` items from all splits, the same ones every time."""
+    stream = Stream(0, NAME, "scorer")
+    return stream.sample([item for name in SPLITS for item in setup.splits[name]], most)
+
+
+# -- what is paid for
+
+
+async def _measured(
+    parts: Parts, wish: Wish, files: Files, found: list[Finding], on_start: Callable[[Job], None] | None
+) -> Diagnosis:
+    setup = parts.setup
+    params: dict[str, Json] = dataclasses.asdict(wish)
+    spec = dataclasses.replace(setup.spec, trainer=NAME, trainer_version="1", params=params)
+    async with open_job(dataclasses.replace(setup, spec=spec), files.folder, files.ledger, parts.how) as job:
+        if on_start is not None:
+            on_start(job)
+        job.emit(
+            JobStarted(
+                SCHEMA_VERSION, spec.job_id, spec.task, spec.task_version, NAME, "1", params, spec.models, spec.render,
+                spec.seed, job.repeatable, spec.splits, spec.candidate,
+            )
+        )  # fmt: skip
+        with job.stage(0, NAME):
+            seen = await doctor_probe.attempt(job, wish)
+            kept = files.ledger.with_name("again.db")
+            again = None if job.repeatable else await doctor_probe.again(job, seen.attempts[0], kept)
+            judged = await doctor_probe.judge(job, seen)
+        diagnosis = _conclude(parts, seen, [*found, *judged], again, files)
+        paid = job.runtime.gateway.paid_calls + (0 if again is None else again.paid)
+        told = [f.record() for f in diagnosis.findings if f.check not in ("estimate", "budget")]
+        job.emit(Examined(diagnosis.go, told))
+        job.emit(JobEnded("done", "", job.meter.table()))
+    artifacts.write(files.folder)
+    return dataclasses.replace(diagnosis, paid_calls=paid)
+
+
+# -- what follows from it
+
+
+def _conclude(parts: Parts, seen: Seen, found: list[Finding], again: Again | None, files: Files) -> Diagnosis:
+    setup, trainer = parts.setup, parts.trainer
+    metric = _metric(trainer.params)
+    by_item = _by_item([metric.values(evaluation) for evaluation in seen.attempts])
+    known = [fmean(scores) for scores in by_item if scores]
+    soft = [score for evaluation in seen.attempts for score in evaluation.soft if score is not None]
+    failed = sum(len(evaluation.failures) for evaluation in seen.attempts)
+    room = doctor_checks.headroom(known, soft or [0.0], failed)
+    score = fmean(known) if known else 0.0
+    measured = noise(by_item)
+    if again is not None:
+        within, chance = 0.0, doctor_checks.same_again(again.differing, again.tried)
+    else:
+        within = score * (1.0 - score) if measured is None else measured.within
+        chance = doctor_checks.chance(measured, known or [0.0], len(setup.splits.val))
+    findings = [*found, doctor_checks.balance(_judging(setup), score), room, chance]
+    if room.level != Level.STOP:
+        findings += [doctor_checks.detectable(contest, within, 1.0 - score) for contest in _contests(parts)]
+    if isinstance(trainer.params, ReflACTParams):
+        findings += doctor_checks.proof(trainer.params.gate)
+    pace = _pace(parts, seen, files)
+    if pace is None or not isinstance(trainer.params, ReflACTParams):
+        what = f"trainer {trainer.name} does not tell what a step takes"
+        return Diagnosis((*findings, Finding("estimate", Level.OK, what)), pace=pace)
+    repeatable = setup.sampling.seed is not None
+    val, test, calls = len(setup.splits.val), len(setup.splits.test), setup.task.calls_per_rollout
+    closing = (2 * test + val, trainer.closing_calls(setup.task, setup.splits, repeatable=repeatable) // calls)
+    ground = Ground(len(setup.splits.train), _deciding(parts), score, repeatable, closing)
+    made = doctor_estimate.estimate(trainer.params, _gate(trainer.params), ground, pace, _asking(setup, seen))
+    findings += [doctor_estimate.cost(made), doctor_estimate.fits(made, parts.how.caps)]
+    return Diagnosis(tuple(findings), made, pace)
+
+
+def _metric(params: object) -> Metric:
+    """The score that decisions go by."""
+    return Metric(params.gate_metric, params.gate_mixed_weight) if isinstance(params, ReflACTParams) else HARD
+
+
+def _by_item(repeats: Sequence[Sequence[float | None]]) -> list[list[float]]:
+    return [[score for score in scores if score is not None] for scores in zip(*repeats, strict=True)]
+
+
+def _contests(parts: Parts) -> list[Contest]:
+    """The comparisons a training makes: the gate's on val, and the final one on test."""
+    params: Any = parts.trainer.params
+    gate = _gate(params) if isinstance(params, ReflACTParams) else None
+    level, draws = float(getattr(gate, "alpha", 0.05)), 1
+    if isinstance(gate, Sequential):
+        level = gate.level(0, doctor_estimate.planned(params, len(parts.setup.splits.train)).steps)
+        draws = 1 + gate.confirmations if parts.setup.sampling.seed is not None else 1
+    # The last word is a two-sided interval of 95 %.
+    return [Contest("val", _deciding(parts), level, draws), Contest("test", len(parts.setup.splits.test), 0.025)]
+
+
+def _deciding(parts: Parts) -> int:
+    val = len(parts.setup.splits.val)
+    return val if parts.setup.sampling.seed is not None else val - parts.trainer.held_back(val)
+
+
+def _gate(params: ReflACTParams) -> Gate:
+    return gates.get(params.gate, params.gate_params)
+
+
+def _pace(parts: Parts, seen: Seen, files: Files) -> Pace | None:
+    """What a rollout takes, from those that were measured; the time, if none was paid now, from an earlier look."""
+    used = [outcome.total for outcome in seen.outcomes]
+    if not used:
+        return None
+    total = sum(used, NOTHING)
+    calls, tokens = total.calls / len(used), total.tokens / len(used)
+    money = None if total.money is None else total.money / len(used)
+    lanes = max(1, min(parts.how.workers, parts.setup.models["target"].concurrency))
+    if seen.timing.alone is not None:
+        return Pace(calls, tokens, money, seen.timing.side_by_side(calls, lanes), seen.timing.alone)
+    return Pace(calls, tokens, money, *(_remembered(parts, files.folder.parent) or (lanes, None)))
+
+
+def _remembered(parts: Parts, folder: Path) -> tuple[float, float] | None:
+    """How many at once, and how long one took, when somebody last looked and had to pay."""
+    for path in sorted(folder.glob(f"{escape(parts.setup.task.name)}-*/{RECORD}"), reverse=True):
+        told = read_json(path)
+        same = told["model"] == parts.config.models.target and told["workers"] == parts.config.workers
+        if same and told["pace"] is not None and told["pace"]["seconds"] is not None:
+            return float(told["pace"]["lanes"]), float(told["pace"]["seconds"])
+    return None
+
+
+def _asking(setup: Setup, seen: Seen) -> Asking | None:
+    model: Model | None = setup.models.get("optimizer")
+    if model is None:
+        return None
+    told = [len(o.answer) + len(o.feedback) + sum(len(m.content) for m in o.trajectory) for o in seen.outcomes]
+    price = lookup(model.name)
+    free = model.bound(Request(prompt=""))[1] == 0.0
+    known = (0.0, 0.0) if free else None if price is None else (price.input, price.output)
+    return Asking(setup.initial.length, round(fmean(told)) if told else 0, known)
