@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import gc
 import json
+import tracemalloc
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -21,7 +23,7 @@ from sharpen.core.rng import Stream
 from sharpen.core.task import Attempt, Splits, Task
 from sharpen.core.usage import Usage
 from sharpen.engine.budget import Caps
-from sharpen.engine.evaluation import Group
+from sharpen.engine.evaluation import Evaluation, Group
 from sharpen.engine.events import BudgetEnded
 from sharpen.engine.job import Job
 from sharpen.engine.replay import read_events
@@ -301,6 +303,89 @@ def test_a_measurement_that_waits_for_another_one_that_failed_does_not_go_on_wit
     ends = work(tmp_path, Fake(failing={"val 5": unhealing(K.AUTH)}), do, workers=2)
     assert all(isinstance(end, ModelError) for end in ends)
     assert story(tmp_path) == []
+
+
+def test_a_measurement_does_not_fail_with_another_one_that_it_shares_nothing_with(tmp_path: Path) -> None:
+    async def do(job: Job) -> list[object]:
+        both = (job.evaluate(A, job.splits.val, purpose="gate"), job.evaluate(A, job.splits.train, purpose="train"))
+        return [*await asyncio.gather(*both, return_exceptions=True)]
+
+    failed, fine = work(tmp_path, Fake(failing={"val 5": unhealing(K.AUTH)}), do, workers=2)
+    assert isinstance(failed, ModelError)
+    assert isinstance(fine, Evaluation) and len(fine.scored) == 12
+
+
+def test_measurements_side_by_side_share_what_both_want_and_count_it_once(tmp_path: Path) -> None:
+    async def do(job: Job) -> None:
+        val = job.splits.val
+        both = (job.evaluate(A, val[:7], purpose="gate"), job.evaluate(A, val[4:], purpose="gate"))
+        first, second = await asyncio.gather(*both)
+        assert list(first.hard[4:]) == list(second.hard[:3]) == [0, 1, 0]
+        assert job.meter.total.calls == 10
+
+    model = Fake()
+    work(tmp_path, model, do)
+    assert model.calls == 10
+    assert [(event["reused"], event["usage"]["target"][0]) for event in story(tmp_path)] == [(0, 7), (3, 3)]
+
+
+def test_a_measurement_can_wait_for_several_others_that_end_at_different_times(tmp_path: Path) -> None:
+    async def do(job: Job) -> None:
+        val = job.splits.val
+        long, short = job.evaluate(A, val[:7], purpose="gate"), job.evaluate(A, val[7:], purpose="gate")
+        _, _, whole = await asyncio.gather(long, short, job.evaluate(A, val, purpose="gate"))
+        assert list(whole.hard) == [item.reference for item in val]
+
+    model = Fake()
+    work(tmp_path, model, do, workers=1)
+    assert model.calls == 10
+
+
+class Many(Length):
+    """A thousand items, scored on a scale on which no two answers are alike."""
+
+    def splits(self) -> Splits:
+        few = super().splits()
+        return Splits(tuple(Item(f"i{n}", {"input": str(n)}, n / 1000) for n in range(1000)), few.val, few.test)
+
+
+def instant() -> ScriptedModel:
+    return ScriptedModel("scripted/instant", lambda request: request.messages[-1].content)
+
+
+def test_a_rollout_that_is_done_leaves_its_scores_in_memory_and_little_else(tmp_path: Path) -> None:
+    async def main() -> tuple[float, float]:
+        setup = make_setup(Many(), {"target": instant()})
+        async with running_job(setup, tmp_path, workers=4) as job:
+            await job.evaluate(A, job.splits.train[:200], purpose="warm")
+            gc.collect()
+            tracemalloc.start()
+            evaluation = await job.evaluate(B, job.splits.train, purpose="train")
+            gc.collect()
+            now, peak = tracemalloc.get_traced_memory()
+            tracemalloc.stop()
+            assert len(evaluation.scored) == 1000
+            return now / 1000, peak / 1000
+
+    stays, peak = asyncio.run(main())
+    assert stays < 150, "bytes per rollout, a share of what stays after any measurement included"
+    assert peak < 500, "bytes per rollout, most of them for writing the event"
+
+
+def test_a_model_that_never_waits_does_not_keep_the_event_loop_to_itself(tmp_path: Path) -> None:
+    """What waits for the loop is timers, signals and screens; what it can't clear away meanwhile would pile up."""
+
+    async def main() -> int:
+        setup = make_setup(Many(), {"target": instant()})
+        async with running_job(setup, tmp_path, workers=4) as job:
+            measuring = asyncio.ensure_future(job.evaluate(A, job.splits.train, purpose="train"))
+            turns = 0
+            while not measuring.done():
+                await asyncio.sleep(0)
+                turns += 1
+            return turns
+
+    assert asyncio.run(main()) >= 10
 
 
 def test_a_bug_in_a_task_keeps_its_traceback_and_names_the_item(tmp_path: Path) -> None:

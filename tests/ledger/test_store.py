@@ -68,6 +68,14 @@ def test_a_reply_can_be_read_before_it_is_committed(tmp_path: Path) -> None:
     asyncio.run(main())
 
 
+def test_replies_that_look_alike_to_the_filter_are_told_apart(tmp_path: Path) -> None:
+    stored, alike = b"a" * 16, b"b" * 13 + b"aaa"
+    for _ in range(2):
+        with Ledger(tmp_path / "ledger.db") as ledger:
+            ledger.add_reply(stored, "m", "target", Reply("x"))
+            assert ledger.reply(stored) == Reply("x") and ledger.reply(alike) is None
+
+
 def test_the_log_is_folded_into_the_file_while_work_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(store, "_FOLD_BYTES", 50_000)
     with Ledger(tmp_path / "ledger.db") as ledger:

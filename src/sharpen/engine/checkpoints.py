@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 
-from sharpen.core.candidate import Candidate
+from sharpen.core.candidate import MAIN_PART, Candidate
 from sharpen.core.digest import Json
 from sharpen.core.errors import UsageError
 from sharpen.files import write_atomic, write_json
@@ -39,9 +39,12 @@ def save(folder: Path, candidate: Candidate, step: int, metrics: Mapping[str, Js
 def load(folder: Path) -> Candidate:
     """Read a checkpoint folder, a folder of text parts, or a single text file as a candidate."""
     if folder.is_file():
-        return Candidate(_read(folder))
+        return _written(folder, {MAIN_PART: _read(folder)})
     if not folder.is_dir():
-        raise UsageError(f"no checkpoint at {folder}: it is neither a folder nor a text file")
+        raise UsageError(
+            f"no skill or checkpoint at {folder} (looked for in {folder.resolve().parent}); expected a text file, a folder "
+            "of text files, or a checkpoint"
+        )
     about = folder / _METADATA
     if about.exists():
         names = json.loads(about.read_text(encoding="utf-8"))["parts"]
@@ -49,7 +52,14 @@ def load(folder: Path) -> Candidate:
     files = sorted(path for path in folder.rglob("*") if path.is_file() and not path.name.startswith("."))
     if not files:
         raise UsageError(f"no text parts in {folder}; expected SKILL.md or a checkpoint with {_METADATA}")
-    return Candidate({path.relative_to(folder).as_posix(): _read(path) for path in files})
+    return _written(folder, {path.relative_to(folder).as_posix(): _read(path) for path in files})
+
+
+def _written(source: Path, parts: Mapping[str, str]) -> Candidate:
+    """A candidate that a person wrote: a trainer may come to an empty text, but nobody means to start from one."""
+    if not any(text.strip() for text in parts.values()):
+        raise UsageError(f"the skill {source} is empty; give at least one line")
+    return Candidate(parts)
 
 
 def _read(path: Path) -> str:

@@ -14,6 +14,7 @@ from sharpen.core.item import Item
 from sharpen.engine.evaluation import Group
 from sharpen.engine.events import Decided
 from sharpen.engine.job import Job
+from sharpen.engine.metric import HARD, Metric, mean_of
 from sharpen.gates.base import Draw, Evidence, Gate, Pair, Verdict
 
 NEW, OLD = "new", "old"
@@ -33,12 +34,12 @@ class Comparison:
 class _Arms:
     """The draws of both arms so far, by item number and sample number."""
 
-    def __init__(self, job: Job, new: Candidate, old: Candidate, items: Sequence[Item]) -> None:
+    def __init__(self, job: Job, new: Candidate, old: Candidate, items: Sequence[Item], metric: Metric) -> None:
         self.candidates = {NEW: new, OLD: old}
         self.items = items
         self.draws: dict[str, list[list[float | None]]] = {}
         for arm, candidate in self.candidates.items():
-            self.draws[arm] = [_known_draws(job, candidate, item) for item in items]
+            self.draws[arm] = [_known_draws(job, candidate, item, metric) for item in items]
 
     def pairs(self) -> tuple[Pair, ...]:
         return tuple(Pair(tuple(new), tuple(old)) for new, old in zip(self.draws[NEW], self.draws[OLD], strict=True))
@@ -56,27 +57,37 @@ class _Arms:
         ]
 
     def first_mean(self, arm: str) -> float | None:
-        known = [draws[0] for draws in self.draws[arm] if draws and draws[0] is not None]
-        return sum(known) / len(known) if known else None
+        return mean_of([draws[0] for draws in self.draws[arm] if draws])
 
 
 async def compare(
-    job: Job, new: Candidate, old: Candidate, items: Sequence[Item], gate: Gate, *, step: int, planned: int
+    job: Job,
+    new: Candidate,
+    old: Candidate,
+    items: Sequence[Item],
+    gate: Gate,
+    *,
+    step: int,
+    decision: int | None = None,
+    planned: int = 1,
+    metric: Metric = HARD,
 ) -> Comparison:
-    """Ask the gate, fetch what it needs, ask again; emit its verdict. Steps count from 1, and each decides once at most."""
-    arms = _Arms(job, new, old, items)
+    """Ask the gate, fetch what it needs, ask again; emit its verdict. `decision` counts the job's verdicts before this one;
+    left out, every step (counted from 1) is taken to decide once."""
+    decision = step - 1 if decision is None else decision
+    arms = _Arms(job, new, old, items, metric)
     rollouts = 0
     while True:
-        decision = gate.decide(Evidence(arms.pairs(), job.repeatable, decision=step - 1, planned=planned))
-        if isinstance(decision, Verdict):
+        said = gate.decide(Evidence(arms.pairs(), job.repeatable, decision=decision, planned=planned))
+        if isinstance(said, Verdict):
+            verdict = said
             break
-        groups = arms.groups(decision.draws)
+        groups = arms.groups(said.draws)
         measured = await job.measure([group for _, _, group in groups], purpose="gate")
         for (arm, indices, _), evaluation in zip(groups, measured, strict=True):
-            for index, score in zip(indices, evaluation.hard, strict=True):
+            for index, score in zip(indices, metric.values(evaluation), strict=True):
                 arms.draws[arm][index].append(score)
-        rollouts += len(decision.draws)
-    verdict = decision
+        rollouts += len(said.draws)
     job.emit(
         Decided(
             step, gate.name, new.digest, old.digest, verdict.accepted, verdict.reason, verdict.effect, verdict.low,
@@ -86,11 +97,11 @@ async def compare(
     return Comparison(verdict, arms.first_mean(NEW), arms.first_mean(OLD), rollouts)
 
 
-def _known_draws(job: Job, candidate: Candidate, item: Item) -> list[float | None]:
+def _known_draws(job: Job, candidate: Candidate, item: Item, metric: Metric) -> list[float | None]:
     draws: list[float | None] = []
     for sample in range(_FEW if job.repeatable else 1):
-        score = job.known_score(candidate, item, sample)
-        if score is None:
+        known = job.known(candidate, item, sample)
+        if known is None:
             break
-        draws.append(score)
+        draws.append(metric.of(*known))
     return draws

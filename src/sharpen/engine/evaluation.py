@@ -6,8 +6,12 @@ evaluating a hundred thousand items takes no more memory than their scores.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import isnan
+from operator import eq
+from typing import overload
 
 from sharpen.core.candidate import Candidate
 from sharpen.core.item import Item
@@ -21,6 +25,39 @@ class Group:
     candidate: Candidate
     items: Sequence[Item]
     sample: int = 0
+
+
+class Scores(Sequence[float | None]):
+    """Scores in item order, at eight bytes each; None where there is none."""
+
+    def __init__(self, values: Iterable[float]) -> None:
+        """Not-a-number stands for no score."""
+        self._values = array("d", values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    @overload
+    def __getitem__(self, index: int) -> float | None: ...
+    @overload
+    def __getitem__(self, index: slice) -> Scores: ...
+    def __getitem__(self, index: int | slice) -> float | Scores | None:
+        if isinstance(index, slice):
+            return Scores(self._values[index])
+        return _or_none(self._values[index])
+
+    def __iter__(self) -> Iterator[float | None]:
+        return map(_or_none, self._values)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and len(self) == len(other) and all(map(eq, self, other))
+
+    def __repr__(self) -> str:
+        return f"Scores({list(self)})"
+
+
+def _or_none(value: float) -> float | None:
+    return None if isnan(value) else value
 
 
 @dataclass(frozen=True)

@@ -33,6 +33,9 @@ class Event:
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
+        taken = {"n", "type", "clock"} & set(cls.__annotations__)
+        if taken:
+            raise TypeError(f"{cls.__name__}: every line has a field {', '.join(taken)} of its own")
         cls.type = re.sub(r"(?<!^)(?=[A-Z])", "_", cls.__name__).lower()
         Event.kinds[cls.type] = cls
 
@@ -128,7 +131,7 @@ class BestConfirmed(Event):
 
     candidate: str
     how: str
-    n: int
+    items: int
     raw: float | None
     value: float | None
     low: float | None
@@ -156,7 +159,7 @@ class Gained(Event):
     mean: float | None
     low: float | None
     high: float | None
-    n: int
+    items: int
     method: str
 
 

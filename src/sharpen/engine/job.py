@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import asyncio
 import time
+from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,16 +29,18 @@ from sharpen.core.usage import Usage
 from sharpen.engine import checkpoints
 from sharpen.engine.asking import Answer, Question, put
 from sharpen.engine.budget import Budget
-from sharpen.engine.evaluation import Evaluation, Group
+from sharpen.engine.evaluation import Evaluation, Group, Scores
 from sharpen.engine.events import Checkpointed, Event, Measured, StageDone
 from sharpen.engine.executor import run_all
 from sharpen.engine.gateway import Gateway
 from sharpen.engine.meter import Meter, Tally, minus, rows
+from sharpen.engine.metric import HARD, Metric
 from sharpen.engine.replay import Slot, Story
 from sharpen.engine.rollouts import LiveAttempt, Sampling, attempt_item
+from sharpen.engine.scoreboard import NOBODY, Scoreboard, Wishes
 from sharpen.engine.spec import JobSpec
 from sharpen.ledger.keys import RolloutKeys
-from sharpen.ledger.store import Ledger, Scored
+from sharpen.ledger.store import Ledger
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -91,15 +95,17 @@ class Job:
     progress: Progress = field(default_factory=Progress)
     meter: Meter = field(default_factory=Meter)
     _stage: str = "start"
-    _known: dict[bytes, tuple[float, float]] = field(default_factory=dict)
-    _flying: dict[bytes, asyncio.Future[None]] = field(default_factory=dict)
-    _failed: dict[bytes, Outcome] = field(default_factory=dict)
+    _board: Scoreboard = field(default_factory=Scoreboard)
+    _failed: dict[int, Outcome] = field(default_factory=dict)
+    """By number on the board: rollouts whose last attempt has no score."""
+    _landings: dict[int, asyncio.Future[None]] = field(default_factory=dict)
+    """By flight: the end of a measurement that is carrying out rollouts."""
+    _flights: Iterator[int] = field(default_factory=lambda: count(NOBODY + 1))
 
     def __post_init__(self) -> None:
         # Who writes the edits does not matter to a rollout: jobs with different optimizers share theirs.
         models = {role: identity for role, identity in self.spec.models.items() if role != "optimizer"}
         self._keys = RolloutKeys(self.spec.task, self.spec.task_version, models, self.spec.render, self.sampling.seed)
-        self._ids = {name: [item.id for item in self.splits[name]] for name in SPLITS}
 
     @property
     def repeatable(self) -> bool:
@@ -112,6 +118,11 @@ class Job:
 
     def has_model(self, role: str) -> bool:
         return role in self.runtime.gateway.models
+
+    def context(self, role: str) -> int | None:
+        """The tokens a question to that model and its answer may have together, where the model tells."""
+        found: int | None = getattr(self.runtime.gateway.models[role], "context", None)
+        return found
 
     def rng(self, *scope: str | int) -> Stream:
         """Randomness that depends on the job's seed and on `scope`, and on nothing else."""
@@ -142,29 +153,27 @@ class Job:
 
     async def measure(self, groups: Sequence[Group], *, purpose: str) -> list[Evaluation]:
         """The outcomes of several groups at once, as one event. Results are in item order, whatever finished first."""
-        keys = [[self._keys.key(g.candidate, item, g.sample) for item in g.items] for g in groups]
-        work = {
-            key: (g, item) for g, ks in zip(groups, keys, strict=True) for key, item in zip(ks, g.items, strict=True)
-        }
-        fresh = [key for key in work if key not in self._known and key not in self._flying]
+        wishes = Wishes(groups, self._keys, self._board)
+        fresh = array("i", (place for place in wishes.firsts if self._is_fresh(wishes.numbers[place])))
+        reused = len(wishes.firsts) - len(fresh)
         self.runtime.story.stop_where_it_stopped()
         self.budget.admit(len(fresh) * self.task.calls_per_rollout, told=self.runtime.story.replaying)
         slot = self.runtime.story.reserve()
-        self.progress.done, self.progress.total = len(work) - len(fresh), len(work)
+        self.progress.done, self.progress.total = reused, len(wishes.firsts)
         try:
-            used = await self._obtain(fresh, work, slot)
-            for landing in {self._flying[key] for key in work if key in self._flying}:
+            used = await self._obtain(fresh, wishes, slot)
+            flights = {self._board.carrier[number] for number in wishes.numbers} - {NOBODY}
+            for landing in [self._landings[flight] for flight in flights]:
                 await asyncio.shield(landing)
             self.runtime.ledger.flush()
-            self._check_failures(work)
+            self._check_failures(wishes)
         except BaseException:
             self.runtime.story.cancel(slot)
             raise
         self.meter.add(self._stage, purpose, used)
-        evaluations = [self._evaluation(g, ks) for g, ks in zip(groups, keys, strict=True)]
-        described = [self._describe(g, e, ks) for g, e, ks in zip(groups, evaluations, keys, strict=True)]
-        event = Measured(self._stage, purpose, described, rows(used), len(work) - len(fresh))
-        self.runtime.story.fill(slot, event)
+        evaluations = [self._evaluation(group, numbers) for group, numbers in wishes.by_group()]
+        described = [self._describe(g, e, ns) for (g, ns), e in zip(wishes.by_group(), evaluations, strict=True)]
+        self.runtime.story.fill(slot, Measured(self._stage, purpose, described, rows(used), reused))
         return evaluations
 
     async def ask(
@@ -182,41 +191,63 @@ class Job:
         return await put(self.runtime.gateway, self.runtime.story, self.meter, question, self.spec.seed, self._stage)
 
     async def compare(
-        self, new: Candidate, old: Candidate, items: Sequence[Item], gate: Gate, *, step: int, planned: int = 1
+        self,
+        new: Candidate,
+        old: Candidate,
+        items: Sequence[Item],
+        gate: Gate,
+        *,
+        step: int,
+        decision: int | None = None,
+        planned: int = 1,
+        metric: Metric = HARD,
     ) -> Comparison:
         """Let a gate decide between two candidates, fetching the outcomes it asks for."""
         from sharpen.engine.comparing import compare
 
-        return await compare(self, new, old, items, gate, step=step, planned=planned)
+        return await compare(self, new, old, items, gate, step=step, decision=decision, planned=planned, metric=metric)
 
-    def known_score(self, candidate: Candidate, item: Item, sample: int) -> float | None:
-        """A score this job has measured before; None where it has not."""
-        known = self._known.get(self._keys.key(candidate, item, sample))
-        return None if known is None else known[0]
+    def known(self, candidate: Candidate, item: Item, sample: int) -> tuple[float, float] | None:
+        """The hard and soft score this job has measured before; None where it has not."""
+        number = self._board.find(self._keys.key(candidate, item, sample))
+        if number is None or not self._board.is_known(number):
+            return None
+        return self._board.hard[number], self._board.soft[number]
 
     def checkpoint(self, candidate: Candidate, step: int, metrics: Mapping[str, Json], *, name: str = "") -> None:
         """Save a candidate with its scores, under its step's name or a name of its own."""
         path = checkpoints.save(self.folder, candidate, step, metrics, name=name)
         self.emit(Checkpointed(step, candidate.digest, path, dict(metrics)))
 
-    async def _obtain(
-        self, fresh: list[bytes], work: Mapping[bytes, tuple[Group, Item]], slot: Slot
-    ) -> dict[str, Usage]:
+    def _is_fresh(self, number: int) -> bool:
+        """Whether a rollout is neither known nor about to be."""
+        return not self._board.is_known(number) and self._board.carrier[number] == NOBODY
+
+    async def _obtain(self, fresh: array[int], wishes: Wishes, slot: Slot) -> dict[str, Usage]:
         """Get the outcomes of `fresh` from the ledger, from the story, or by carrying them out. Returns what they used."""
         usage = Tally()
-        todo = self._look_up(fresh, work, _failures_on_record(slot), usage)
-        landed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._flying.update(dict.fromkeys(todo, landed))
+        todo = self._look_up(fresh, wishes, _failures_on_record(slot), usage)
         self.progress.done += len(fresh) - len(todo)
 
-        async def carry_out(key: bytes) -> None:
-            group, item = work[key]
-            outcome = await self._roll_out(group, item, key)
+        async def carry_out(place: int) -> None:
+            group, item = wishes.at(place)
+            outcome = await self._roll_out(group, item, wishes.numbers[place])
             usage.add(outcome.usage)
             self.progress.done += 1
 
-        try:
+        with self._flight(array("i", (wishes.numbers[place] for place in todo))):
             await run_all(todo, carry_out, at_once=self.runtime.workers)
+        return usage.by_role()
+
+    @contextmanager
+    def _flight(self, numbers: array[int]) -> Iterator[None]:
+        """While inside, these rollouts are being carried out: measurements that want them too wait for the end of it."""
+        flight, landed = next(self._flights), asyncio.get_running_loop().create_future()
+        self._landings[flight] = landed
+        for number in numbers:
+            self._board.carrier[number] = flight
+        try:
+            yield
             landed.set_result(None)
         except BaseException as error:
             # A measurement that waits for some of these must not go on as if they were there.
@@ -224,38 +255,39 @@ class Job:
             landed.exception()  # marks it as seen: often nobody else waits for it
             raise
         finally:
-            for key in todo:
-                del self._flying[key]
-        return usage.by_role()
+            del self._landings[flight]
+            for number in numbers:
+                self._board.carrier[number] = NOBODY
 
     def _look_up(
         self,
-        fresh: list[bytes],
-        work: Mapping[bytes, tuple[Group, Item]],
+        fresh: array[int],
+        wishes: Wishes,
         failed_before: Mapping[tuple[str, int, str], Outcome],
         usage: Tally,
-    ) -> list[bytes]:
-        """Take what the ledger or the story knows, adding to `usage`; return the keys that must be carried out."""
-        todo: list[bytes] = []
+    ) -> array[int]:
+        """Take what the ledger or the story knows, adding to `usage`; return the places that must be carried out."""
+        todo = array("i")
         for start in range(0, len(fresh), _CHUNK):
-            chunk = fresh[start : start + _CHUNK]
-            stored = self.runtime.ledger.scores(chunk)
-            for key in chunk:
-                group, item = work[key]
+            keys = {place: self._board.key(wishes.numbers[place]) for place in fresh[start : start + _CHUNK]}
+            stored = self.runtime.ledger.scores(keys.values())
+            for place, key in keys.items():
+                number, (group, item) = wishes.numbers[place], wishes.at(place)
                 failed = failed_before.get((group.candidate.digest, group.sample, item.id)) if failed_before else None
                 if failed is not None:
-                    self._failed[key] = failed
+                    self._failed[number] = failed
                     self._count(failed.usage, usage)
                 elif key in stored:
-                    self._take(key, stored[key], usage)
+                    score = stored[key]
+                    self._note(number, score.hard, score.soft)
+                    self._count(score.usage, usage)
                 else:
-                    todo.append(key)
+                    todo.append(place)
         return todo
 
-    def _take(self, key: bytes, score: Scored, usage: Tally) -> None:
-        self._known[key] = _pair(score.hard, score.soft)
-        self._failed.pop(key, None)
-        self._count(score.usage, usage)
+    def _note(self, number: int, hard: float, soft: float) -> None:
+        self._board.hard[number], self._board.soft[number] = hard, soft
+        self._failed.pop(number, None)
 
     def _count(self, used: Mapping[str, Usage], tally: Tally) -> None:
         """Count what was paid for before as if it were paid now."""
@@ -263,64 +295,64 @@ class Job:
         for role, one in used.items():
             self.budget.charge(one, role)
 
-    async def _roll_out(self, group: Group, item: Item, key: bytes) -> Outcome:
+    async def _roll_out(self, group: Group, item: Item, number: int) -> Outcome:
         scope = (item.digest, group.candidate.digest, group.sample)
         attempt = LiveAttempt(self.runtime.gateway, self.sampling, self.spec.render, scope)
         outcome = await attempt_item(self.task, item, group.candidate, attempt)
         if outcome.failure is not None:
-            self._failed[key] = outcome
+            self._failed[number] = outcome
             return outcome
         assert outcome.hard is not None and outcome.soft is not None
-        self._known[key] = _pair(outcome.hard, outcome.soft)
-        self._failed.pop(key, None)
+        self._note(number, outcome.hard, outcome.soft)
+        key = self._board.key(number)
         self.runtime.ledger.add_rollout(key, self.spec.task, group.candidate.digest, group.sample, outcome)
         return outcome
 
-    def _check_failures(self, work: Mapping[bytes, tuple[Group, Item]]) -> None:
-        failed = [self._failed[key] for key in work if key in self._failed]
+    def _check_failures(self, wishes: Wishes) -> None:
+        wanted = len(wishes.firsts)
+        numbers = (wishes.numbers[place] for place in wishes.firsts)
+        failed = [self._failed[number] for number in numbers if number in self._failed]
         share = self.runtime.max_failures
-        allowed = 0.0 if share == 0 else min(max(1.0, share * len(work)), len(work) - 1)
+        allowed = 0.0 if share == 0 else min(max(1.0, share * wanted), wanted - 1)
         if failed and len(failed) > allowed:
             last = failed[-1].failure
             assert last is not None
             kinds = sorted({str(outcome.failure.kind) for outcome in failed if outcome.failure is not None})
             raise TooManyFailures(
-                f"{len(failed)} of {len(work)} rollouts failed for reasons that are not the agent's ({', '.join(kinds)}); "
+                f"{len(failed)} of {wanted} rollouts failed for reasons that are not the agent's ({', '.join(kinds)}); "
                 f"at most {self.runtime.max_failures:.0%} may. The last one said: {last.message}"
             )
 
-    def _evaluation(self, group: Group, keys: list[bytes]) -> Evaluation:
-        scores = [self._known.get(key) for key in keys]
+    def _evaluation(self, group: Group, numbers: array[int]) -> Evaluation:
+        hard = Scores(self._board.hard[number] for number in numbers)
+        soft = Scores(self._board.soft[number] for number in numbers)
         failures = {
             item.id: failure
-            for item, key in zip(group.items, keys, strict=True)
-            if key in self._failed and (failure := self._failed[key].failure) is not None
+            for item, number in zip(group.items, numbers, strict=True)
+            if number in self._failed and (failure := self._failed[number].failure) is not None
         }
-        hard = [None if score is None else score[0] for score in scores]
-        soft = [None if score is None else score[1] for score in scores]
-        return Evaluation(group.candidate, group.items, hard, soft, failures, self._loader(keys))
+        return Evaluation(group.candidate, group.items, hard, soft, failures, self._loader(group))
 
-    def _loader(self, keys: list[bytes]) -> Callable[[int], Outcome]:
+    def _loader(self, group: Group) -> Callable[[int], Outcome]:
         def load(index: int) -> Outcome:
-            outcome = self.runtime.ledger.outcome(keys[index])
+            outcome = self.runtime.ledger.outcome(self._keys.key(group.candidate, group.items[index], group.sample))
             assert outcome is not None, "a scored rollout is in the ledger"
             return outcome
 
         return load
 
-    def _describe(self, group: Group, evaluation: Evaluation, keys: list[bytes]) -> dict[str, Json]:
-        ids: Json = [item.id for item in group.items]
-        whole = next((name for name in SPLITS if ids == self._ids[name]), None)
+    def _describe(self, group: Group, evaluation: Evaluation, numbers: array[int]) -> dict[str, Json]:
+        whole = next((name for name in SPLITS if _same_items(group.items, self.splits[name])), None)
         failed = {}
-        for item, key in zip(group.items, keys, strict=True):
+        for item, number in zip(group.items, numbers, strict=True):
             if item.id in evaluation.failures:
                 failure = evaluation.failures[item.id]
-                failed[item.id] = [failure.kind, failure.message, rows(self._failed[key].usage)]
+                failed[item.id] = [failure.kind, failure.message, rows(self._failed[number].usage)]
         soft = None if evaluation.soft == evaluation.hard else [_compact(score) for score in evaluation.soft]
         return {
             "candidate": group.candidate.digest,
             "sample": group.sample,
-            "items": whole or ids,
+            "items": whole or [item.id for item in group.items],
             "hard": [_compact(score) for score in evaluation.hard],
             "soft": soft,
             "failed": failed,
@@ -342,17 +374,8 @@ def _failures_on_record(slot: Slot) -> dict[tuple[str, int, str], Outcome]:
     return found
 
 
-_ZERO, _ONE = (0.0, 0.0), (1.0, 1.0)
-
-
-def _pair(hard: float, soft: float) -> tuple[float, float]:
-    """Hard and soft score together; the two commonest pairs are shared, since there may be very many."""
-    if hard == soft:
-        if hard == 0.0:
-            return _ZERO
-        if hard == 1.0:
-            return _ONE
-    return (hard, soft)
+def _same_items(some: Sequence[Item], others: Sequence[Item]) -> bool:
+    return len(some) == len(others) and all(a.id == b.id for a, b in zip(some, others, strict=True))
 
 
 def _compact(score: float | None) -> float | int | None:

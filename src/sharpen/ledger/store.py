@@ -49,6 +49,8 @@ _INSERT_ROLLOUT = (
 _INSERT_REPLY = (
     "INSERT OR IGNORE INTO replies(key,model,role,request,text,finish,tool_calls,usage,at) VALUES(?,?,?,?,?,?,?,?,?)"
 )
+_as_json = json.JSONEncoder(ensure_ascii=False).encode
+"""`json.dumps` would build an encoder for every row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +80,9 @@ class Ledger:
             self._db = _connect(path)
             self._db.executescript(_TABLES)
             self._check_version()
-            self._known_replies: set[bytes] = {key for (key,) in self._db.execute("SELECT key FROM replies")}
+            self._paid_replies = _Filter()
+            for (key,) in self._db.execute("SELECT key FROM replies"):
+                self._paid_replies.add(key)
             if not self._spare.exists():
                 self._spare.write_bytes(b"\0" * _SPARE_BYTES)
         except (sqlite3.Error, OSError) as error:
@@ -127,7 +131,7 @@ class Ledger:
         if outcome.failure is not None:
             raise ValueError("a failed rollout does not belong in the ledger")
         usage = json.dumps({role: used.row() for role, used in outcome.usage.items()})
-        body = _text(json.dumps(outcome.body(), ensure_ascii=False))
+        body = _text(_as_json(outcome.body()))
         item = _text(outcome.item_id)
         self._rollouts.append(
             (key, task, item, candidate, sample, outcome.hard, outcome.soft, usage, body, time.time())
@@ -137,7 +141,7 @@ class Ledger:
     def reply(self, key: bytes) -> Reply | None:
         """A stored model reply. Whoever finds none will pay for one, so a ledger that can't keep it refuses here."""
         self._raise_if_broken()
-        if key not in self._known_replies:
+        if not self._paid_replies.may_hold(key):
             return None
         if key in self._replies:
             self._commit()
@@ -150,11 +154,11 @@ class Ledger:
 
     def add_reply(self, key: bytes, model: str, role: str, reply: Reply, request: Json = None) -> None:
         """Store a model reply; `request` is kept beside it where somebody will want to read it."""
-        kept = None if request is None else _text(json.dumps(request, ensure_ascii=False))
+        kept = None if request is None else _text(_as_json(request))
         calls = json.dumps([dict(call) for call in reply.tool_calls]) if reply.tool_calls else "[]"
         usage = json.dumps(reply.usage.row())
         self._replies[key] = (key, model, role, kept, _text(reply.text), reply.finish, calls, usage, time.time())
-        self._known_replies.add(key)
+        self._paid_replies.add(key)
         self._commit_soon()
 
     def flush(self) -> None:
@@ -244,6 +248,22 @@ class Ledger:
         if not busy and self._log.exists() and self._log.stat().st_size > _FOLD_BYTES:
             self._folding = threading.Thread(target=_fold_log, args=(self.path,), name="ledger-fold", daemon=True)
             self._folding.start()
+
+
+class _Filter:
+    """Which keys may be stored, in two megabytes however many there are. A no is certain and saves asking the database,
+    which new requests would do in vain; a yes is not, and is looked up."""
+
+    def __init__(self) -> None:
+        self._bits = bytearray(1 << 21)
+
+    def add(self, key: bytes) -> None:
+        place = int.from_bytes(key[-3:], "big")
+        self._bits[place >> 3] |= 1 << (place & 7)
+
+    def may_hold(self, key: bytes) -> bool:
+        place = int.from_bytes(key[-3:], "big")
+        return bool(self._bits[place >> 3] & 1 << (place & 7))
 
 
 def _connect(path: Path) -> sqlite3.Connection:
