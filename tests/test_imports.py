@@ -115,7 +115,7 @@ def test_asking_for_help_loads_nothing_heavy_and_no_command() -> None:
     assert not loaded_by(code).intersection(set(HEAVY) - {"asyncio"})
 
 
-@pytest.mark.parametrize("name", ["demo", "train", "resume", "status", "eval", "list"])
+@pytest.mark.parametrize("name", ["demo", "train", "doctor", "resume", "status", "watch", "export", "eval", "new", "list", "serve"])
 def test_the_help_of_a_command_loads_nothing_heavy(name: str) -> None:
     code = f"from sharpen.cli.app import run\nassert run([{name!r}, '--help']) == 0"
     assert not loaded_by(code).intersection(set(HEAVY) - {"asyncio"})

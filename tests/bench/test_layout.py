@@ -186,7 +186,7 @@ class TestCheckpoints:
         assert checkpoints.load(tmp_path / "texts" / "SKILL.md") == Candidate("a")
 
     def test_what_cannot_be_read_is_named(self, tmp_path: Path) -> None:
-        with pytest.raises(UsageError, match=r"no checkpoint at .*nothing"):
+        with pytest.raises(UsageError, match=r"no skill or checkpoint at .*nothing"):
             checkpoints.load(tmp_path / "nothing")
         with pytest.raises(UsageError, match="no text parts in"):
             checkpoints.load(tmp_path)

@@ -65,7 +65,7 @@ def complaint(program: Program, *arguments: str, code: int = 2) -> str:
         (("train", "codebook", "--budget", "calls=many"), ["calls must be a number", "'many'"]),
         (("train", "codebook", "--budget", "calls=1.5"), ["calls must be a whole number above 0", "'1.5'"]),
         (("train", "codebook", *SCRIPTED, "--budget", "calls=50"), ["calls=50", "closing measurement"]),
-        (("train", "codebook", "--skill", "nowhere.md"), ["no checkpoint at nowhere.md"]),
+        (("train", "codebook", "--skill", "nowhere.md"), ["no skill or checkpoint at nowhere.md"]),
         (("train", "nowhere.jsonl"), ["no such file or folder: nowhere.jsonl"]),
         (("train", "nowhere.yaml"), ["no configuration file", "nowhere.yaml"]),
         (("eval", "nowhere.md", "--task", "codebook"), ["'nowhere.md' is no run, checkpoint or skill file"]),

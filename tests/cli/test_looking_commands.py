@@ -82,7 +82,7 @@ def test_eval_of_a_run_pays_nothing_for_what_it_measured_itself(trained: Program
 def test_eval_against_the_start_gives_the_paired_difference(trained: Program) -> None:
     ran = trained("eval", "latest", "--against", "initial", "--split", "train", "--json")
     gain = ran.json["difference"]
-    assert (gain["old"], gain["n"]) == ("initial", 40)
+    assert (gain["old"], gain["items"]) == ("initial", 40)
     assert gain["low"] <= gain["mean"] <= gain["high"]
     shown = trained("eval", "latest", "--against", "initial", "--split", "train")
     assert "95 % interval" in shown.out

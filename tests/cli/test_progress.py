@@ -27,10 +27,10 @@ def test_steps_are_told_once_and_only_when_their_line_is_whole(tmp_path: Path) -
     finished = Finished(path)
     assert list(finished.new()) == []
     path.write_bytes(done(1) + done(2)[:30])
-    assert [step["step"] for step in finished.new()] == [1]
+    assert list(finished.new()) == ["step 1: rejected"]
     assert list(finished.new()) == []
     path.write_bytes(done(1) + done(2))
-    assert [step["step"] for step in finished.new()] == [2]
+    assert list(finished.new()) == ["step 2: rejected"]
 
 
 def job(**progress: Any) -> Any:

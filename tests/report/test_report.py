@@ -137,6 +137,7 @@ START = line(
     "job_started", job_id="j", task="t", trainer="reflact", seed=0, splits={"train": [10, ""]},
     params={"epochs": 3, "batch_size": 4, "max_steps": None},
 )  # fmt: skip
+PLANNED = line("planned", steps=9, steps_per_epoch=3, items_per_step=4, deciding=8, held_back=2, remarks=[])
 
 
 @pytest.mark.parametrize(
@@ -150,17 +151,17 @@ START = line(
     ],
 )
 def test_the_state_of_a_job_follows_from_its_events(ending: str | None, running: bool, state: State) -> None:
-    lines = [START] if ending is None else [START, line("job_ended", status=ending, message="why", usage={})]
+    lines = [START, PLANNED] if ending is None else [START, PLANNED, line("job_ended", status=ending, message="why", usage={})]
     found = standing("run", lines, artifacts.results(lines), running=running)
     assert (found.state, found.steps, found.last) == (state, 9, 5.0)
 
 
 def test_a_best_score_of_zero_is_a_score() -> None:
-    confirmed = line("best_confirmed", candidate="c", how="", n=9, raw=0.4, value=0.0, low=0.0, high=0.1, initial=0.0)
+    confirmed = line("best_confirmed", candidate="c", how="", items=9, raw=0.4, value=0.0, low=0.0, high=0.1, initial=0.0)
     lines = [START, confirmed]
     assert standing("run", lines, artifacts.results(lines), running=False).best == 0.0
 
 
-def test_steps_are_planned_only_where_a_trainer_counts_in_batches() -> None:
-    assert planned_steps({"params": {"alpha": 1}}) is None
-    assert planned_steps(json.loads(json.dumps({**START, "params": {**START["params"], "max_steps": 2}}))) == 2
+def test_steps_are_planned_only_where_a_trainer_says_so() -> None:
+    assert planned_steps([START]) is None
+    assert planned_steps([START, PLANNED]) == 9

@@ -26,7 +26,7 @@ def optimizer(request: Request) -> str:
     data: dict[str, Any] = json.loads(last_said(request).partition("```json")[2].partition("```")[0])
     if data["stage"] != "reflect":
         edits = [edit for patch in data["patches"] for edit in patch["edits"]] if data["stage"] == "merge" else []
-        return json.dumps({"edits": edits, "order": list(range(len(data.get("edits", []))))})
+        return json.dumps({"edits": edits, "order": list(range(len(data.get("edits", [])))), "content": ""})
     numbers = sorted(int(attempt["item"].partition("-")[2]) for attempt in data["attempts"])
     draw = Stream(0, last_said(request))
     line = draw.choice(

@@ -29,10 +29,12 @@ from sharpen.skill.leaks import LeakIndex
 from sharpen.tasks.codebook import Codebook, code_words
 from sharpen.testing.jobs import make_setup, running_job
 from sharpen.trainers.reflact import aggregate, screen, select
+from sharpen.trainers.reflact.desk import Desk
 from sharpen.trainers.reflact.loop import ReflACT
+from sharpen.trainers.reflact.modes import MODES
 from sharpen.trainers.reflact.params import ReflACTParams
 from sharpen.trainers.reflact.patches import Patch, unite
-from sharpen.trainers.reflact.rollout import batch_items, steps_per_epoch
+from sharpen.trainers.reflact.rollout import items_of_step, steps_per_epoch
 from sharpen.trainers.reflact.schedule import edit_budget
 from sharpen.trainers.reflact.update import Update, update
 
@@ -96,7 +98,11 @@ def test_every_train_item_is_attempted_once_per_epoch_in_another_order(tmp_path:
         size = 30
         per_epoch = steps_per_epoch(len(job.splits.train), size)
         epochs = [
-            [item.id for step in range(e * per_epoch, (e + 1) * per_epoch) for item in batch_items(job, step + 1, size)]
+            [
+                item.id
+                for step in range(e * per_epoch, (e + 1) * per_epoch)
+                for item in items_of_step(job, step + 1, size)
+            ]
             for e in range(2)
         ]
         assert sorted(epochs[0]) == sorted(epochs[1]) == sorted(item.id for item in job.splits.train)
@@ -127,7 +133,11 @@ class TestMerge:
 
     def merged(self, folder: Path, count: int, size: int, optimizer: Callable[[Request], str]) -> Patch | None:
         async def do(job: Job) -> Patch | None:
-            return await aggregate.merge(job, 1, self.patches(count), skill="s", size=size, label="failures")
+            desk = Desk(job, ReflACTParams())
+            shown: dict[str, Json] = {"skill": "s"}
+            return await aggregate.merge(
+                desk, MODES["patch"], 1, self.patches(count), shown, size=size, label="failures"
+            )
 
         return with_job(folder, do, optimizer)
 
@@ -171,16 +181,16 @@ class TestMerge:
     def test_alternatives_have_no_repeats_and_the_merged_one_first(self) -> None:
         a, b = Patch((append("a"),), "x"), Patch((append("b"),), "y")
         found = aggregate.alternatives(
-            a, [Patch((append("a"),), "z"), b, Patch((), "w"), Patch((append("c"),), "v")], most=3, budget=0
+            [a], [Patch((append("a"),), "z"), b, Patch((), "w"), Patch((append("c"),), "v")], most=3, budget=0
         )
         assert [patch.edits[0].content for patch in found] == ["a", "b", "c"] and found[0] is a
-        assert len(aggregate.alternatives(a, [b], most=1, budget=0)) == 1
-        assert aggregate.alternatives(None, [b], most=3, budget=0) == [b]
+        assert len(aggregate.alternatives([a], [b], most=1, budget=0)) == 1
+        assert aggregate.alternatives([], [b], most=3, budget=0) == [b]
 
     def test_ideas_of_different_sources_are_tried_together_where_they_fit_the_budget(self) -> None:
         one, other = Patch((append("a"),), "x", "one", 2), Patch((append("b"),), "y", "two", 5)
-        assert aggregate.alternatives(None, [one, other], most=8, budget=1) == [one, other]
-        both = aggregate.alternatives(None, [one, other], most=8, budget=2)[2]
+        assert aggregate.alternatives([], [one, other], most=8, budget=1) == [one, other]
+        both = aggregate.alternatives([], [one, other], most=8, budget=2)[2]
         assert ([edit.content for edit in both.edits], both.source, both.support) == (["a", "b"], "x+y", 5)
 
 
@@ -193,7 +203,7 @@ class TestClip:
         self, folder: Path, optimizer: Callable[[Request], str] | None, patch: Patch | None = None
     ) -> list[str]:
         async def do(job: Job) -> Patch:
-            return await select.clip(job, 1, patch or self.patch, budget=2, skill="s")
+            return await select.clip(Desk(job, ReflACTParams()), 1, patch or self.patch, budget=2, shown={"skill": "s"})
 
         return [edit.content for edit in with_job(folder, do, optimizer).edits]
 
@@ -217,7 +227,7 @@ class TestClip:
 
     def test_what_fits_is_left_alone(self, tmp_path: Path) -> None:
         async def do(job: Job) -> None:
-            assert await select.clip(job, 1, self.patch, budget=4, skill="s") is self.patch
+            assert await select.clip(Desk(job, ReflACTParams()), 1, self.patch, budget=4, shown={}) is self.patch
 
         with_job(tmp_path, do)
 
@@ -395,7 +405,7 @@ class TestWholeTrainings:
             before = step["current"]
 
     def test_every_edit_has_a_row_in_the_report(self, tmp_path: Path) -> None:
-        _, found, _ = trained(tmp_path, settings())
+        _, found, _ = trained(tmp_path, settings(drafts=False))
         assert any(step["edits"] for step in found["steps"])
         assert all(len(step["edits"]) == len(step["report"]) for step in found["steps"])
 

@@ -47,11 +47,14 @@ def results(lines: Sequence[Line]) -> dict[str, Any]:
         "message": ended["message"] if ended else "",
         "budget_ended": None if capped is None else capped["message"],
         "steps": [step(lines, done) for done in _all(lines, "step_done")],
+        "remarks": (_first(lines, "planned") or {}).get("remarks", []),
+        "epochs": epochs(lines),
         "promotion": _promotion(lines),
         "best": _best(lines),
         "test": {line["which"]: _summary(line) for line in _all(lines, "tested")},
         "gain": {
-            line["new"]: _pick(line, "old", "mean", "low", "high", "n", "method") for line in _all(lines, "gained")
+            line["new"]: {**_pick(line, "old", "mean", "low", "high", "method"), "n": line["items"]}
+            for line in _all(lines, "gained")
         },
         "usage": _usage(lines),
         "failed_rollouts": sum(len(group["failed"]) for line in _all(lines, "measured") for group in line["groups"]),
@@ -64,7 +67,10 @@ def step(lines: Sequence[Line], done: Line) -> dict[str, Any]:
     """What a step came to: its edits, the gate's verdict, and how it ended. `done` is its `step_done` line."""
     number = done["step"]
     revised = next((line for line in _all(lines, "revised") if line["step"] == number), None)
-    decided = next((line for line in _all(lines, "decided") if line["step"] == number), None)
+    put_forward = revised["candidate"] if revised else None
+    decided = next(
+        (line for line in _all(lines, "decided") if line["step"] == number and line["new"] == put_forward), None
+    )
     found = _pick(done, "step", "epoch", "action", "batch_score", "current", "current_score", "best", "best_score")
     found["edits"] = revised["edits"] if revised else []
     found["report"] = revised["report"] if revised else []
@@ -73,13 +79,34 @@ def step(lines: Sequence[Line], done: Line) -> dict[str, Any]:
     return found
 
 
+def epochs(lines: Sequence[Line]) -> list[dict[str, Any]]:
+    """How the steps of each epoch ended, what the long view over it came to, and where it left the scores."""
+    found = []
+    for done in _all(lines, "epoch_done"):
+        actions = [line["action"] for line in _all(lines, "step_done") if line["epoch"] == done["epoch"]]
+        slow = next((line for line in _all(lines, "slow_updated") if line["epoch"] == done["epoch"]), None)
+        found.append(
+            {
+                **_pick(done, "epoch", "current", "current_score", "best", "best_score", "unscored"),
+                "steps": len(actions),
+                "accepted": actions.count("accept"),
+                "drafts": actions.count("draft"),
+                "rejected": actions.count("reject"),
+                "skipped": sum(action.startswith("skip") for action in actions),
+                "slow_update": slow["action"] if slow else None,
+            }
+        )
+    return found
+
+
 def _promotion(lines: Sequence[Line]) -> dict[str, Any] | None:
-    """The final check of a draft, with the edits that lead to it."""
+    """The final check of what training ended with, with the edits that lead to it where it is a draft."""
     told = _last(lines, "promoted")
     if told is None:
         return None
-    revised = next(line for line in _all(lines, "revised") if line["candidate"] == told["candidate"])
-    return {**_pick(told, "candidate", "effect", "low", "high", "promoted"), "edits": revised["edits"]}
+    revised = next((line for line in _all(lines, "revised") if line["candidate"] == told["candidate"]), None)
+    found = _pick(told, "candidate", "effect", "low", "high", "promoted")
+    return {**found, "edits": revised["edits"] if revised else []}
 
 
 def _best(lines: Sequence[Line]) -> dict[str, Any] | None:
@@ -95,7 +122,8 @@ def _best(lines: Sequence[Line]) -> dict[str, Any] | None:
         "raw": confirmed["raw"] if confirmed else done["best_score"] if done else None,
     }
     if confirmed is not None:
-        found["confirmed"] = _pick(confirmed, "value", "low", "high", "n", "how", "initial")
+        about = _pick(confirmed, "value", "low", "high", "how", "initial")
+        found["confirmed"] = {**about, "n": confirmed["items"]}
     return found
 
 

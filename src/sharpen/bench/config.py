@@ -1,7 +1,8 @@
 """What is to be done, as people write it down: one strict schema for every command.
 
 A configuration is YAML, or options of a command, or both. `_base_` names a file (or several) to start from; `a.b=c` changes
-one setting. An unknown key is an error that names the file, the key and the nearest valid one.
+one setting. The files a configuration names are looked for beside it first. An unknown key is an error that
+names the file, the key and the nearest valid one.
 """
 
 from __future__ import annotations
@@ -39,8 +40,8 @@ class TaskConfig(_Strict):
 
 
 class TrainerConfig(_Strict):
-    name: str = "reflact"
-    params: dict[str, Any] = {}
+    name: str = Field("reflact", description="How to train. See `sharpen list trainers`.")
+    params: dict[str, Any] = Field({}, description="The trainer's own settings; below for each trainer.")
 
 
 class ModelsConfig(_Strict):
@@ -52,10 +53,10 @@ class ModelsConfig(_Strict):
 
 
 class BudgetConfig(_Strict):
-    calls: int | None = Field(None, ge=1)
-    tokens: int | None = Field(None, ge=1)
-    money: float | None = Field(None, gt=0)
-    seconds: float | None = Field(None, gt=0)
+    calls: int | None = Field(None, ge=1, description="The most model calls, the closing measurement included.")
+    tokens: int | None = Field(None, ge=1, description="The most tokens, prompts and answers together.")
+    money: float | None = Field(None, gt=0, description="The most money, at the prices known for the models.")
+    seconds: float | None = Field(None, gt=0, description="The longest time, over all sittings of the run.")
 
 
 class RunConfig(_Strict):
@@ -64,7 +65,7 @@ class RunConfig(_Strict):
     task: TaskConfig
     trainer: TrainerConfig = TrainerConfig()
     models: ModelsConfig = ModelsConfig()
-    seed: int = 0
+    seed: int = Field(0, description="Everything random follows from it.")
     budget: BudgetConfig = BudgetConfig()
     workers: int = Field(64, ge=1, le=10_000, description="Rollouts under way at once.")
     max_failures: float = Field(0.1, ge=0, le=1, description="Share of a measurement that may fail.")
@@ -95,8 +96,11 @@ def validated(model: type[BaseModel], values: Mapping[str, Any], where: str) -> 
         raise UsageError("\n".join(_explain(e, where, model) for e in error.errors()[:5])) from None
 
 
-def dump(config: RunConfig) -> str:
-    """The whole configuration as YAML, for the snapshot in a run's folder."""
+def dump(config: RunConfig, params: BaseModel) -> str:
+    """The whole configuration as YAML, for the snapshot in a run's folder; the trainer's settings as they were understood,
+    so that nothing in them depends on a file that may change."""
+    understood = config.trainer.model_copy(update={"params": params.model_dump(mode="json", exclude_unset=True)})
+    config = config.model_copy(update={"trainer": understood})
     return yaml.safe_dump(config.model_dump(mode="json"), sort_keys=False, allow_unicode=True)
 
 
@@ -122,7 +126,7 @@ def _read(path: Path, seen: tuple[Path, ...]) -> dict[str, Any]:
     merged: dict[str, Any] = {}
     for base in bases:
         _merge(merged, _read(path.parent / base, (*seen, path)))
-    _merge(merged, _shorthand(content))
+    _merge(merged, _found_beside(_shorthand(content), path.parent))
     return merged
 
 
@@ -131,6 +135,32 @@ def _shorthand(content: dict[str, Any]) -> dict[str, Any]:
     for key in ("task", "trainer"):
         if isinstance(content.get(key), str):
             content[key] = {"name": content[key]}
+    return content
+
+
+def _found_beside(content: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """Files that a configuration names for its task and for its trainer's prompts are those beside it, where there are such;
+    else the current folder's."""
+    trainer = content.get("trainer")
+    params = trainer.get("params") if isinstance(trainer, dict) else None
+    prompts = params.get("prompts") if isinstance(params, dict) else None
+    prompts = prompts if isinstance(prompts, dict) else {}
+    for name, given in list(prompts.items()):
+        if isinstance(given, str) and given.endswith(".md") and (folder / given).is_file():
+            prompts[name] = str((folder / given).resolve())
+    task = content.get("task")
+    if not isinstance(task, dict):
+        return content
+    for key in ("name", "metric", "skill"):
+        given = task.get(key)
+        if not isinstance(given, str):
+            continue
+        file, suffix, attribute = given.partition(".py:")
+        path = folder / (file + suffix.removesuffix(":"))
+        if (key == "skill" or "/" in given or path.suffix) and path.exists():
+            path = path.resolve()
+            shown = path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
+            task[key] = f"{shown}:{attribute}" if suffix else str(shown)
     return content
 
 
@@ -161,7 +191,8 @@ def _explain(error: Any, where: str, model: type[BaseModel] = RunConfig) -> str:
         return f"{where}: unknown key {key!r}{nearest(location[-1], known)}; known here: {', '.join(known)}"
     if error["type"] == "missing":
         return f"{where}: {key!r} is missing"
-    return f"{where}: {key}: {error['msg']}, got {error['input']!r}"
+    message = error["msg"].removeprefix("Value error, ")
+    return f"{where}: {key}: {message}, got {error['input']!r}" if location else f"{where}: {message}"
 
 
 def _fields_at(model: type[BaseModel], keys: Sequence[str]) -> list[str]:

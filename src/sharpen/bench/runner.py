@@ -62,6 +62,7 @@ def build(config: RunConfig, run: RunFolder | None = None) -> Parts:
     trainer = kind(params)
     names = {"target": config.models.target, "optimizer": config.models.optimizer, "judge": config.models.judge}
     models = {role: open_model(name) for role, name in names.items() if name is not None}
+    trainer.check(splits, candidate, models)
     _check_money(config, models)
     render = choose_render(config, task, models["target"])
     sampling = choose_sampling(config, task, models)
@@ -127,7 +128,7 @@ def prepare(config: RunConfig, root: Path) -> tuple[RunFolder, Parts]:
         for part, text in parts.setup.initial.parts.items():
             write_atomic(folder.skill / checkpoints.safe_part(part), text)
     jobs: dict[str, Json] = {spec.job_id: {"task": spec.task, "trainer": spec.trainer, "seed": config.seed}}
-    folder.write_meta(dump(config), jobs)
+    folder.write_meta(dump(config, parts.trainer.params), jobs)
     return folder, parts
 
 

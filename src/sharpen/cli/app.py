@@ -24,10 +24,15 @@ INTERRUPTED = 130
 COMMANDS = {
     "demo": "Train a skill on a built-in task with the embedded model: no key, no network.",
     "train": "Train a skill on a task, a data file or a configuration.",
+    "doctor": "Look at a task before training: scorer, splits, noise, headroom, cost.",
     "resume": "Carry on a run where it stopped, or verify a finished one.",
     "status": "Show all runs, or one in detail.",
+    "watch": "Follow the story of a job as it goes on.",
+    "export": "Take what was learned along: a skill folder, a prompt or a Python file.",
     "eval": "Score a checkpoint or a skill on any split.",
+    "new": "Make a task of your own that trains at once.",
     "list": "Show tasks, trainers, models, gates, proposers and metrics.",
+    "serve": "Serve a model over HTTP, as OpenAI's API.",
 }
 
 

@@ -113,7 +113,7 @@ class Watch:
         began = time.monotonic()
         pace = Pace(self._closing_calls, job.budget.caps.calls)
         finished = Finished(job.runtime.story.path)
-        before = sum(1 for _ in finished.new())
+        before = sum(words.startswith("step ") for words in finished.new())
         if before:
             self._display.line(f"{text.plural(before, 'finished step')} known from before")
         try:
@@ -121,29 +121,31 @@ class Watch:
                 self._look(job, finished, pace, time.monotonic() - began)
                 await asyncio.sleep(_PERIOD)
         finally:
-            for step in finished.new():
-                self._display.line(steps.line(step))
+            for words in finished.new():
+                self._display.line(words)
 
     def _look(self, job: Job, finished: Finished, pace: Pace, elapsed: float) -> None:
-        for step in finished.new():
-            self._display.line(steps.line(step))
+        for words in finished.new():
+            self._display.line(words)
         self._display.update(job, elapsed, pace.left(_reading(job, elapsed)))
 
 
 class Finished:
-    """The steps that ended since one last looked, from the story on disk."""
+    """What came to an end since one last looked, in words, from the story on disk: steps, and what is said beside them."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._offset = 0
         self._lines: list[dict[str, Any]] = []
 
-    def new(self) -> Iterator[dict[str, Any]]:
+    def new(self) -> Iterator[str]:
         for line in self._read():
             self._lines.append(line)
             if line["type"] == "step_done":
-                yield artifacts.step(self._lines, line)
+                yield steps.line(artifacts.step(self._lines, line))
                 self._lines.clear()
+            else:
+                yield from steps.asides(line)
 
     def _read(self) -> list[dict[str, Any]]:
         import json

@@ -78,7 +78,7 @@ def _keep_config(folder: RunFolder, parts: Parts) -> None:
     from sharpen.core.redact import redact
     from sharpen.files import write_atomic
 
-    write_atomic(folder.config, redact(dump(parts.config)))
+    write_atomic(folder.config, redact(dump(parts.config, parts.trainer.params)))
 
 
 def _at_its_end(folder: RunFolder, parts: Parts, status: str, output: Output) -> int:

@@ -27,7 +27,7 @@ from sharpen.cli import options
 def command(what: str, overrides: tuple[str, ...], runs: Path, as_json: bool, quiet: bool, **given: Any) -> int:
     """Train a skill.
 
-    WHAT is a task's name (`sharpen list tasks`), a data file or folder (JSONL, JSON, CSV with `input` and `answer`), a
+    WHAT is a task's name (`sharpen list tasks`), a data file or folder (JSONL, JSON, CSV, Parquet; `input` and `answer`), a
     Python class as path/to/file.py:Class, or a configuration (.yaml). Any setting of the configuration can be given as
     KEY=VALUE, such as trainer.params.batch_size=20.
     """

@@ -102,6 +102,8 @@ class Task:
     """Preferred rendering by model family (`"local"`, `"openai"`, ...); a model's own preference where absent."""
     stochastic: bool = False
     """Whether a rollout draws from `attempt.rng`, so that attempting an item again may end differently."""
+    prompts: Mapping[str, str] = {}
+    """Texts a trainer's prompts are to be replaced with for this task, by the prompt's name."""
     calls_per_rollout: int = 1
     """The most model calls one rollout makes; the budget reserves this many before it starts one."""
 

@@ -172,7 +172,7 @@ def trained(skill: Candidate | None) -> Text | None:
 
 
 def accepted(results: Results) -> Table | None:
-    """One row per accepted step, and one for a draft that the final check made the best."""
+    """One row per accepted step, and one for what the final check made the best."""
     rows = [step for step in results["steps"] if step["action"] == "accept"]
     promotion = results["promotion"]
     if not rows:
@@ -183,7 +183,7 @@ def accepted(results: Results) -> Table | None:
         cells = (decision["reason"], steps.effect(decision), text.count(decision["rollouts"]))
         made.add_row(str(step["step"]), steps.edits(step["edits"]), *cells)
     if promotion is not None and promotion["promoted"]:
-        why = "the better draft on val; proven better than the start, not than the step before"
+        why = "what training ended with did better on val; proven better than the start, not than the step before"
         made.add_row("end", steps.edits(promotion["edits"]), why, steps.effect(promotion), text.NOTHING)
     return made
 

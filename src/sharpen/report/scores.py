@@ -42,7 +42,7 @@ def _difference(gain: Gained) -> Text:
     )
     return Text(
         f"{gain.new} against {gain.old}: {text.signed(gain.mean)}, 95 % interval {text.interval(low, high, sign=True)}, "
-        f"paired over {text.plural(gain.n, 'item')}: {word}",
+        f"paired over {text.plural(gain.items, 'item')}: {word}",
         style=style,
     )
 

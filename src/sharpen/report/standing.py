@@ -6,7 +6,6 @@ thing the events cannot say; the caller brings it.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -54,7 +53,6 @@ def state_of(results: Mapping[str, Any], *, running: bool) -> State:
 
 def standing(run: str, lines: Sequence[Mapping[str, Any]], results: Mapping[str, Any], *, running: bool) -> Standing:
     """A job's standing from the lines of its story and what is derived from them."""
-    started = lines[0] if lines else {}
     total = results["usage"]["total"]
     test = results["test"]
     return Standing(
@@ -65,7 +63,7 @@ def standing(run: str, lines: Sequence[Mapping[str, Any]], results: Mapping[str,
         seed=results["seed"],
         state=state_of(results, running=running),
         step=max((line["step"] for line in lines if line["type"] == "stage_done"), default=0),
-        steps=planned_steps(started),
+        steps=planned_steps(lines),
         best=_best(results["best"]),
         before=test["initial"]["mean"] if "initial" in test else None,
         after=test["best"]["mean"] if "best" in test else None,
@@ -84,11 +82,6 @@ def _best(best: Mapping[str, Any] | None) -> float | None:
     return best["raw"] if value is None else value
 
 
-def planned_steps(started: Mapping[str, Any]) -> int | None:
-    """How many steps a job was to take, where its trainer counts in epochs and batches."""
-    params = started.get("params", {})
-    if "epochs" not in params or "batch_size" not in params:
-        return None
-    per_epoch = max(1, math.ceil(started["splits"]["train"][0] / params["batch_size"]))
-    whole: int = params["epochs"] * per_epoch
-    return min(whole, params.get("max_steps") or whole)
+def planned_steps(lines: Sequence[Mapping[str, Any]]) -> int | None:
+    """How many steps a job is to take, where its trainer has said so."""
+    return next((line["steps"] for line in lines if line["type"] == "planned"), None)

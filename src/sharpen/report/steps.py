@@ -6,6 +6,7 @@ status` and in the report at the end.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -20,8 +21,21 @@ _ACTIONS = {
     "skip_no_edits": "skipped (nothing was proposed)",
     "skip_no_promise": "skipped (nothing proposed did better on train items)",
     "skip_no_change": "skipped (the edits changed nothing)",
+    "skip_no_rewrite": "skipped (no new document was written)",
     "skip_leak": "skipped (it would have given val or test items away)",
     "skip_tried": "skipped (an earlier step tried the same)",
+}
+_SLOW_ACTIONS = {
+    "accept": "accepted",
+    "reject": "rejected",
+    "force_accept": "put in without proof; not measured yet",
+    "no_content": "had nothing to say",
+    "no_change": "says what it said before",
+    "no_pairs": "had no items to look at",
+    "same_candidate": "had nothing to compare: the skill did not change",
+    "lost_answer": "brought no usable answer",
+    "leak": "refused: it would have given val or test items away",
+    "too_long": "refused: the skill would be too long",
 }
 _VERBS = {
     "append": "add",
@@ -38,7 +52,9 @@ def action(name: str) -> str:
 
 
 def edit(record: Mapping[str, Any], most: int = 64) -> str:
-    """An edit in short: what it does, to which text."""
+    """A change in short: what an edit does, to which text; or what a rewriting was about."""
+    if "op" not in record:
+        return f"rewrite: {_content(record.get('summary') or record.get('title') or 'the whole document', most)}"
     verb = _VERBS.get(record["op"], record["op"])
     if record["op"] == "delete":
         return f"{verb} {_content(record['target'], most)}"
@@ -75,6 +91,28 @@ def line(step: Mapping[str, Any]) -> str:
     if decision is not None:
         parts.append(f"{effect(decision)} on val, {text.plural(decision['rollouts'], 'rollout')}")
     return " · ".join(parts)
+
+
+def asides(event: Mapping[str, Any]) -> list[str]:
+    """What is worth a line of progress beside the steps: remarks on the plan, the long view, what was cut."""
+    kind = event["type"]
+    if kind == "planned":
+        return [f"note: {remark}" for remark in event["remarks"]]
+    if kind == "slow_updated":
+        counts = Counter(row[1] for row in event["pairs"])
+        seen = ", ".join(f"{number} {name.replace('_', ' ')}" for name, number in sorted(counts.items()))
+        return [f"epoch {event['epoch']}: slow update {slow_action(event['action'])}" + (f" · {seen}" if seen else "")]
+    if kind == "notes_kept":
+        fewer = ", after making fewer of them" if event["consolidated"] else ""
+        return [f"step {event['step']}, appendix: {text.plural(event['total'], 'note')}{fewer}; not measured yet"]
+    if kind == "shortened":
+        return [f"note: a question was cut by {text.count(event['characters'])} characters to fit the optimizer's context"]
+    return []
+
+
+def slow_action(name: str) -> str:
+    """What became of a slow update, in words."""
+    return _SLOW_ACTIONS.get(name, name.replace("_", " "))
 
 
 def _content(content: str, most: int) -> str:

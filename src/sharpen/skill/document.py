@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from sharpen.core.errors import UsageError
 
-_MARKER = re.compile(
+MARKER = re.compile(
     r"<!--[ \t]*(?:"
     r"PROTECTED:(?P<name>[^\s<>]+)[ \t]+(?P<edge>START|END)"
     r"|(?P<plain>[A-Z][A-Z0-9_]*)_(?P<plain_edge>START|END)"
@@ -108,14 +108,14 @@ def find_section(text: str, title: str, level: int = 2) -> Section | None:
 
 def has_marker(text: str) -> bool:
     """Whether a marker of a protected region stands in `text`."""
-    return _MARKER.search(text) is not None
+    return MARKER.search(text) is not None
 
 
 def regions(text: str, where: str = "the document") -> tuple[Region, ...]:
     """The protected regions in order. Markers that do not pair up are an error that names `where` and the line."""
     result: list[Region] = []
     opened: re.Match[str] | None = None
-    for marker in _MARKER.finditer(text):
+    for marker in MARKER.finditer(text):
         name, starts = _read(marker)
         if starts and opened is not None:
             raise _unpaired(text, marker, where, f"region {name!r} begins inside region {_read(opened)[0]!r}")

@@ -18,6 +18,7 @@ from sharpen.core.digest import Json, digest
 from sharpen.core.errors import UsageError
 from sharpen.skill import examples
 from sharpen.skill.document import Region, has_marker, regions
+from sharpen.skill.kinds import problem
 from sharpen.skill.splice import Splice, end_of, insertion, occurrences, removal, substitution, unit
 
 
@@ -40,6 +41,7 @@ class Status(StrEnum):
     PROTECTED = "protected"
     MARKER = "marker"  # would bring, break or move a marker of a protected region
     BREAKS_EXAMPLE = "breaks_example"
+    BREAKS_PART = "breaks_part"  # code, data or a number would no longer be one
     NO_CHANGE = "no_change"  # what it says stands there already
     TOO_MANY = "too_many"
     TOO_LONG = "too_long"
@@ -191,6 +193,9 @@ def _planned(candidate: Candidate, part: str, edit: Edit, limits: Limits) -> Spl
         raise _Refused(Status.NO_CHANGE, "the part says this already")
     if _guarded(after) != [text[region.start : region.end] for region in protected]:
         raise _Refused(Status.MARKER, "would make or break a marker of a protected region")
+    broken = problem(part, after)
+    if broken is not None and problem(part, text) is None:
+        raise _Refused(Status.BREAKS_PART, broken)
     if not _keeps_examples(text, splice):
         raise _Refused(Status.BREAKS_EXAMPLE, "would leave a worked example that can no longer be read")
     return splice

@@ -7,7 +7,7 @@ candidate it vouches for and the one it ended with; confirming and testing them 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -15,6 +15,7 @@ from sharpen.core.candidate import Candidate
 from sharpen.core.item import Item
 from sharpen.core.task import Splits, Task
 from sharpen.engine.job import Job
+from sharpen.engine.metric import HARD, Metric
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -32,6 +33,8 @@ class Trained:
     held_back: Sequence[Item] = ()
     """Val items nothing was decided on, kept for confirming the best where models are deterministic."""
     out_of_budget: bool = False
+    metric: Metric = HARD
+    """What `raw` is measured in; the confirmed score is too. The test is always on hard scores."""
 
 
 class Trainer:
@@ -44,6 +47,10 @@ class Trainer:
 
     def __init__(self, params: Any) -> None:
         self.params = params
+
+    def check(self, splits: Splits, initial: Candidate, roles: Collection[str]) -> None:
+        """Raise `UsageError` where the settings do not fit the data, the initial candidate or the models there are. Called
+        before anything is paid for."""
 
     async def train(self, job: Job) -> Trained:
         raise NotImplementedError

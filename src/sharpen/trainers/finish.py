@@ -14,6 +14,7 @@ from sharpen.core.item import Item
 from sharpen.engine.evaluation import Evaluation, Group
 from sharpen.engine.events import BestConfirmed, Gained, Tested
 from sharpen.engine.job import Job
+from sharpen.engine.metric import HARD, Metric
 from sharpen.stats.paired import Interval, paired_difference
 from sharpen.stats.summary import summarise, summarise_by_type
 from sharpen.trainers.base import Trained
@@ -49,10 +50,9 @@ async def _confirm(job: Job, trained: Trained) -> BestConfirmed:
     else:
         wanted = _distinct([trained.best, trained.initial])
         measured = await job.measure([Group(c, items, sample) for c in wanted], purpose="confirm")
-        best = summarise(measured[0].scored)
-        event = BestConfirmed(
-            trained.best.digest, how, best.n, trained.raw, best.mean, best.low, best.high, measured[-1].mean
-        )
+        scores = [score for score in trained.metric.values(measured[0]) if score is not None]
+        best, initial = summarise(scores), trained.metric.mean(measured[-1])
+        event = BestConfirmed(trained.best.digest, how, best.n, trained.raw, best.mean, best.low, best.high, initial)
     job.emit(event)
     return event
 
@@ -72,9 +72,10 @@ async def _test(job: Job, trained: Trained) -> None:
         job.emit(Gained(which, "initial", gain.mean, gain.low, gain.high, gain.n, gain.method))
 
 
-def paired_gain(new: Evaluation, old: Evaluation) -> Interval:
+def paired_gain(new: Evaluation, old: Evaluation, metric: Metric = HARD) -> Interval:
     """The difference of two evaluations of the same items, over those that were scored in both."""
-    pairs = [(a, b) for a, b in zip(new.hard, old.hard, strict=True) if a is not None and b is not None]
+    values = zip(metric.values(new), metric.values(old), strict=True)
+    pairs = [(a, b) for a, b in values if a is not None and b is not None]
     return paired_difference([a for a, _ in pairs], [b for _, b in pairs])
 
 

@@ -9,47 +9,65 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import combinations
+from typing import TypeAlias
 
+from sharpen.core.digest import Json
 from sharpen.engine.executor import together
-from sharpen.engine.job import Job
-from sharpen.trainers.reflact.answers import Merged
+from sharpen.trainers.reflact.answers import Changes
+from sharpen.trainers.reflact.desk import Desk
+from sharpen.trainers.reflact.modes import Mode
+from sharpen.trainers.reflact.params import ProposalParams
 from sharpen.trainers.reflact.patches import Patch, unite
-from sharpen.trainers.reflact.prompts import question
+from sharpen.trainers.reflact.reflect import Reflections
+
+Shown: TypeAlias = dict[str, Json]
+Scope: TypeAlias = tuple[str | int, ...]
 
 
-async def merge(job: Job, step: int, patches: Sequence[Patch], *, skill: str, size: int, label: str) -> Patch | None:
+async def merge(
+    desk: Desk, mode: Mode, step: int, patches: Sequence[Patch], data: Shown, *, size: int, label: str
+) -> Patch | None:
     """One patch out of many: chunks of `size` are merged side by side, then the results, until one is left."""
     level, current = 0, [patch for patch in patches if patch.edits]
     while len(current) > 1:
         chunks = [current[start : start + size] for start in range(0, len(current), size)]
+        scopes: list[Scope] = [("merge", step, label, level, n) for n in range(len(chunks))]
         current = list(
-            await together(
-                *(_merge_chunk(job, chunk, skill, ("merge", step, label, level, n)) for n, chunk in enumerate(chunks))
-            )
+            await together(*(_merge_chunk(desk, mode, c, data, scope) for c, scope in zip(chunks, scopes, strict=True)))
         )
         level += 1
     return current[0] if current else None
 
 
-async def _merge_chunk(job: Job, chunk: Sequence[Patch], skill: str, scope: tuple[str | int, ...]) -> Patch:
+async def _merge_chunk(desk: Desk, mode: Mode, chunk: Sequence[Patch], data: Shown, scope: Scope) -> Patch:
     if len(chunk) == 1:
         return chunk[0]
-    data = {"stage": "merge", "skill": skill, "patches": [patch.record() for patch in chunk]}
-    answer = await job.ask("optimizer", question("merge", data), schema=Merged, scope=scope)
+    asked = {"stage": "merge", "mode": mode.name, **data, "patches": [patch.record() for patch in chunk]}
+    answer = await desk.ask(["merge", mode.how_to_answer], asked, mode.merge, scope)
     total = sum(patch.support for patch in chunk)
     if answer.error is not None:
         edits = unite([edit for patch in chunk for edit in patch.edits])
         return Patch(edits, chunk[0].source, "united without the optimizer", total)
-    merged: Merged = answer.value
-    edits = unite([edit.edit(chunk[0].source, most=total) for edit in merged.edits])
-    return Patch(edits, chunk[0].source, merged.summary, total)
+    merged: Changes = answer.value
+    return Patch(unite(merged.changes(chunk[0].source, total)), chunk[0].source, merged.summary, total)
 
 
-def alternatives(merged: Patch | None, rivals: Sequence[Patch], *, most: int, budget: int) -> list[Patch]:
-    """The merged patch first, then the rivals, then pairs of rivals from different sources that fit the edit budget
+async def merge_all(
+    desk: Desk, mode: Mode, step: int, ideas: Reflections, data: Shown, params: ProposalParams
+) -> Patch | None:
+    """What analysts proposed as one patch: failures and successes apart, then together."""
+    size = params.merge_batch_size
+    kinds = ("failures", "successes")
+    found = [await merge(desk, mode, step, ideas.patches(kind), data, size=size, label=kind) for kind in kinds]
+    both = [patch for patch in found if patch is not None]
+    return await merge(desk, mode, step, both, data, size=size, label="both")
+
+
+def alternatives(firsts: Sequence[Patch], rivals: Sequence[Patch], *, most: int, budget: int | None) -> list[Patch]:
+    """What analysts came to first, then the rivals, then pairs of rivals from different sources that fit the edit budget
     together; without repeats and up to `most`, of which pairs get at least a quarter where there are any."""
     pairs = _pairs(rivals, budget)
-    singles = ([merged] if merged else []) + list(rivals)
+    singles = [*firsts, *rivals]
     room = most - min(len(pairs), most // 4)
     found: dict[tuple[str, ...], Patch] = {}
     for patch in (*singles[:room], *pairs, *singles[room:]):
@@ -58,7 +76,7 @@ def alternatives(merged: Patch | None, rivals: Sequence[Patch], *, most: int, bu
     return list(found.values())[:most]
 
 
-def _pairs(rivals: Sequence[Patch], budget: int) -> list[Patch]:
+def _pairs(rivals: Sequence[Patch], budget: int | None) -> list[Patch]:
     """The first idea of each source with the first of each other, the second with the second, and so on."""
     by_source: dict[str, list[Patch]] = {}
     for patch in rivals:
@@ -67,7 +85,7 @@ def _pairs(rivals: Sequence[Patch], budget: int) -> list[Patch]:
     for one, other in combinations(by_source.values(), 2):
         for first, second in zip(one, other, strict=False):
             edits = unite([*first.edits, *second.edits])
-            if len(edits) <= budget:
+            if budget is None or len(edits) <= budget:
                 source, reason = f"{first.source}+{second.source}", f"{first.reason}; {second.reason}"
                 found.append(Patch(edits, source, reason, max(first.support, second.support)))
     return found

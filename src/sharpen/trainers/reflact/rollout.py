@@ -1,4 +1,7 @@
-"""Stage 1, rollout: which train items a step attempts, and how they went."""
+"""Stage 1, rollout: which train items a step attempts, and how they went.
+
+A step takes `accumulation` batches, all with the same candidate; each is reflected on by itself.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +10,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sharpen.core.candidate import Candidate
+from sharpen.core.digest import Json
 from sharpen.core.item import Item
 from sharpen.core.outcome import Outcome
 from sharpen.engine.evaluation import Evaluation
 from sharpen.engine.job import Job
+from sharpen.engine.metric import mean_of
 
 FULL_MARKS = 1.0 - 1e-9
 
@@ -25,32 +30,60 @@ class Attempted:
 
 @dataclass(frozen=True)
 class Batch:
-    """The attempts of one step, told apart by whether full marks were reached. Failed rollouts are in neither."""
+    """Attempts, told apart by whether full marks were reached. Failed rollouts are in neither."""
 
-    evaluation: Evaluation
+    size: int
+    hard: float | None
+    soft: float | None
     failures: tuple[Attempted, ...]
     successes: tuple[Attempted, ...]
 
+    def record(self) -> list[Json]:
+        return [self.size, self.hard, self.soft, len(self.failures), len(self.successes)]
 
-def steps_per_epoch(train_size: int, batch_size: int) -> int:
-    return max(1, math.ceil(train_size / batch_size))
+
+@dataclass(frozen=True)
+class Attempts:
+    """All attempts of one step, and the batches they were made in."""
+
+    evaluation: Evaluation
+    batches: tuple[Batch, ...]
+
+    @property
+    def failures(self) -> tuple[Attempted, ...]:
+        return tuple(attempt for batch in self.batches for attempt in batch.failures)
+
+    @property
+    def successes(self) -> tuple[Attempted, ...]:
+        return tuple(attempt for batch in self.batches for attempt in batch.successes)
 
 
-def batch_items(job: Job, step: int, batch_size: int) -> Sequence[Item]:
+def steps_per_epoch(train_size: int, items_per_step: int) -> int:
+    return max(1, math.ceil(train_size / items_per_step))
+
+
+def items_of_step(job: Job, step: int, items_per_step: int) -> Sequence[Item]:
     """The items of `step` (from 1): every item once per epoch, in an order of the epoch's own."""
-    per_epoch = steps_per_epoch(len(job.splits.train), batch_size)
+    per_epoch = steps_per_epoch(len(job.splits.train), items_per_step)
     epoch, position = divmod(step - 1, per_epoch)
     order = job.rng("epoch", epoch).shuffled(job.splits.train)
-    return order[position * batch_size : (position + 1) * batch_size]
+    return order[position * items_per_step : (position + 1) * items_per_step]
 
 
-async def roll_out(job: Job, candidate: Candidate, items: Sequence[Item]) -> Batch:
-    """Attempt the items with the current candidate."""
+async def roll_out(job: Job, candidate: Candidate, items: Sequence[Item], batch_size: int) -> Attempts:
+    """Attempt the items with the candidate."""
     evaluation = await job.evaluate(candidate, items, purpose="train")
+    starts = range(0, len(items), batch_size)
+    return Attempts(evaluation, tuple(_batch(evaluation, start, start + batch_size) for start in starts))
+
+
+def _batch(evaluation: Evaluation, start: int, end: int) -> Batch:
     failures: list[Attempted] = []
     successes: list[Attempted] = []
-    for index, score in enumerate(evaluation.hard):
+    for index in range(start, min(end, len(evaluation.items))):
+        score = evaluation.hard[index]
         if score is not None:
             kept = failures if score < FULL_MARKS else successes
-            kept.append(Attempted(items[index], evaluation.outcome(index)))
-    return Batch(evaluation, tuple(failures), tuple(successes))
+            kept.append(Attempted(evaluation.items[index], evaluation.outcome(index)))
+    hard, soft = evaluation.hard[start:end], evaluation.soft[start:end]
+    return Batch(len(hard), mean_of(hard), mean_of(soft), tuple(failures), tuple(successes))

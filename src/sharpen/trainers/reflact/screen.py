@@ -15,6 +15,7 @@ from sharpen.core.candidate import Candidate
 from sharpen.core.item import Item
 from sharpen.engine.evaluation import Group
 from sharpen.engine.job import Job
+from sharpen.engine.metric import HARD, Metric
 from sharpen.skill import examples
 from sharpen.trainers.reflact.rollout import FULL_MARKS
 from sharpen.trainers.reflact.update import Update
@@ -85,7 +86,13 @@ class _Entrant:
 
 
 async def compete(
-    job: Job, step: int, current: Candidate, updates: Sequence[Update], batch: Sequence[Item], most: int
+    job: Job,
+    step: int,
+    current: Candidate,
+    updates: Sequence[Update],
+    batch: Sequence[Item],
+    most: int,
+    metric: Metric = HARD,
 ) -> list[Trial]:
     """Try the updates that may go on against each other and the current candidate, halving the field from round to round.
 
@@ -101,8 +108,9 @@ async def compete(
         entrants = [incumbent, *field]
         measured = await job.measure([Group(e.candidate, (*failing, *others)) for e in entrants], purpose="screen")
         for entrant, evaluation in zip(entrants, measured, strict=True):
-            entrant.failing.extend(s for s in evaluation.hard[: len(failing)] if s is not None)
-            entrant.others.extend(s for s in evaluation.hard[len(failing) :] if s is not None)
+            scores = metric.values(evaluation)
+            entrant.failing.extend(score for score in scores[: len(failing)] if score is not None)
+            entrant.others.extend(score for score in scores[len(failing) :] if score is not None)
             entrant.current = ground.score(incumbent.failing, incumbent.others)
         field.sort(key=lambda e: (-(ground.score(e.failing, e.others) or 0.0), e.number))
         field = field[: max(2, (len(field) + 1) // 2)]
@@ -126,7 +134,7 @@ def _ground(job: Job, step: int, current: Candidate, updates: Sequence[Update], 
     usable = [item for item in order.values() if job.task.example(item) not in shown]
     if job.repeatable:
         return _Ground((), tuple(usable))
-    known = {item.id: job.known_score(current, item, 0) for item in usable}
-    failing = tuple(item for item in usable if (score := known[item.id]) is not None and score < FULL_MARKS)
-    mastered = tuple(item for item in usable if (score := known[item.id]) is not None and score >= FULL_MARKS)
+    known = {item.id: job.known(current, item, 0) for item in usable}
+    failing = tuple(item for item in usable if (scores := known[item.id]) is not None and scores[0] < FULL_MARKS)
+    mastered = tuple(item for item in usable if (scores := known[item.id]) is not None and scores[0] >= FULL_MARKS)
     return _Ground(failing, mastered)

@@ -1,0 +1,63 @@
+"""The desk where questions to the optimizer are written: which prompt, what material, within its context.
+
+A prompt is a Markdown file in `prompts/`; a task or a configuration may put its own text in place of any of them. The
+material follows as JSON under `## Data`, shortened to fit. What the optimizer has learnt about writing edits (the meta
+skill) goes along with every question.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from pydantic import BaseModel
+
+from sharpen.core.digest import Json
+from sharpen.engine.asking import Answer
+from sharpen.engine.job import Job
+from sharpen.trainers.reflact.events import Shortened
+from sharpen.trainers.reflact.fit import CHARACTERS_PER_TOKEN, fit
+from sharpen.trainers.reflact.params import ProposalParams
+from sharpen.trainers.reflact.prompts import prompt, question
+
+_LONG = ("attempts", "pairs", "patches", "memory")
+"""What may be shortened: material to read. The document and the instructions stay whole."""
+
+
+@dataclass
+class Desk:
+    job: Job
+    params: ProposalParams
+    meta_skill: str = ""
+    _texts: dict[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._texts = {**self.job.task.prompts, **self.params.prompts}
+
+    @property
+    def open(self) -> bool:
+        """Whether there is anybody to ask."""
+        return self.params.analysts and self.job.has_model("optimizer")
+
+    async def ask(
+        self,
+        prompts: Sequence[str],
+        data: Mapping[str, Json],
+        schema: type[BaseModel],
+        scope: Sequence[str | int],
+    ) -> Answer:
+        """Put the question the prompts make together about `data`."""
+        material = {**data, "meta_skill": self.meta_skill} if self.meta_skill else dict(data)
+        system = "\n\n".join(prompt(name, self._texts) for name in prompts)
+        fitted = fit(material, self._room(system), long=_LONG)
+        if fitted.left_out or not fitted.fits:
+            self.job.emit(Shortened(list(scope), fitted.left_out, fitted.fits))
+        messages = question(system, fitted.data)
+        return await self.job.ask(
+            "optimizer", messages, schema=schema, scope=scope, max_tokens=self.params.answer_tokens
+        )
+
+    def _room(self, system: str) -> int:
+        """Characters the material may have, after the prompt and the answer have had theirs."""
+        context = self.job.context("optimizer") or self.params.context_tokens
+        return max(0, context - self.params.answer_tokens) * CHARACTERS_PER_TOKEN - len(system)
