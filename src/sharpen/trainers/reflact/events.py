@@ -125,7 +125,7 @@ class NotesKept(Event):
 @dataclass(frozen=True)
 class SlowUpdated(Event):
     """The long view at an epoch's end. `pairs`: item, category, score with the previous and with today's candidate.
-    Actions: accept, reject, force_accept, no_content, no_change, leak, no_pairs, same_candidate, lost_answer."""
+    Actions: accept, reject, force_accept, no_content, no_change, leak, too_long, no_pairs, same_candidate, lost_answer."""
 
     epoch: int
     step: int
