@@ -19,6 +19,8 @@ SCHEMA_VERSION = 1
 
 Line = dict[str, Any]
 
+_VERDICT = ("gate", "accepted", "reason", "effect", "low", "high", "evidence", "rollouts", "items")
+
 
 def write(folder: Path) -> None:
     """Derive `results.json` anew from the story."""
@@ -74,8 +76,7 @@ def step(lines: Sequence[Line], done: Line) -> dict[str, Any]:
     found = _pick(done, "step", "epoch", "action", "batch_score", "current", "current_score", "best", "best_score")
     found["edits"] = revised["edits"] if revised else []
     found["report"] = revised["report"] if revised else []
-    verdict = ("gate", "accepted", "reason", "effect", "low", "high", "evidence", "rollouts", "items")
-    found["decision"] = _pick(decided, *verdict) if decided else None
+    found["decision"] = _pick(decided, *_VERDICT) if decided else None
     return found
 
 
@@ -93,10 +94,19 @@ def epochs(lines: Sequence[Line]) -> list[dict[str, Any]]:
                 "drafts": actions.count("draft"),
                 "rejected": actions.count("reject"),
                 "skipped": sum(action.startswith("skip") for action in actions),
-                "slow_update": slow["action"] if slow else None,
+                "slow_update": _slow_update(lines, slow),
             }
         )
     return found
+
+
+def _slow_update(lines: Sequence[Line], told: Line | None) -> dict[str, Any] | None:
+    """What the long view wrote, and the gate's verdict on it where it was put before the gate."""
+    if told is None:
+        return None
+    asked = (line for line in _all(lines, "decided") if line["new"] == told["candidate"])
+    decided = next((line for line in asked if line["step"] == told["step"]), None)
+    return {**_pick(told, "step", "action", "content"), "decision": _pick(decided, *_VERDICT) if decided else None}
 
 
 def _promotion(lines: Sequence[Line]) -> dict[str, Any] | None:

@@ -93,6 +93,11 @@ class LocalModel:
         }
 
     @property
+    def context(self) -> int:
+        """Tokens a request and its reply may have together."""
+        return self.settings.context
+
+    @property
     def concurrency(self) -> int:
         """Many more than there are workers, so that a free one finds a request whose prefix it has ready."""
         return max(64, 2 * self.workers)

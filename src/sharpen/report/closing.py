@@ -172,16 +172,19 @@ def trained(skill: Candidate | None) -> Text | None:
 
 
 def accepted(results: Results) -> Table | None:
-    """One row per accepted step, and one for what the final check made the best."""
+    """One row per accepted step and slow update, and one for what the final check made the best."""
     rows = [step for step in results["steps"] if step["action"] == "accept"]
     promotion = results["promotion"]
-    if not rows:
+    slow = {epoch["slow_update"]["step"]: epoch["slow_update"] for epoch in results["epochs"] if epoch["slow_update"]}
+    long_views = [update for update in slow.values() if update["action"] == "accept"]
+    if not rows and not long_views:
         return None
     made = table("step", "edit", "why", "effect on val, 90 %", "rollouts", left=3)
-    for step in rows:
-        decision = step["decision"]
+    changes = [(step["step"], 0, steps.edits(step["edits"]), step["decision"]) for step in rows]
+    changes += [(u["step"], 1, f"slow update {text.short(u['content'], 48)!r}", u["decision"]) for u in long_views]
+    for number, _, words, decision in sorted(changes, key=lambda change: change[:2]):
         cells = (decision["reason"], steps.effect(decision), text.count(decision["rollouts"]))
-        made.add_row(str(step["step"]), steps.edits(step["edits"]), *cells)
+        made.add_row(str(number), words, *cells)
     if promotion is not None and promotion["promoted"]:
         why = "what training ended with did better on val; proven better than the start, not than the step before"
         made.add_row("end", steps.edits(promotion["edits"]), why, steps.effect(promotion), text.NOTHING)

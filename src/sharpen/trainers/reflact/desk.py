@@ -13,12 +13,13 @@ from dataclasses import dataclass, field
 from pydantic import BaseModel
 
 from sharpen.core.digest import Json
+from sharpen.core.errors import UsageError
 from sharpen.engine.asking import Answer
 from sharpen.engine.job import Job
 from sharpen.trainers.reflact.events import Shortened
 from sharpen.trainers.reflact.fit import CHARACTERS_PER_TOKEN, fit
 from sharpen.trainers.reflact.params import ProposalParams
-from sharpen.trainers.reflact.prompts import prompt, question
+from sharpen.trainers.reflact.prompts import names, prompt, question
 
 _LONG = ("attempts", "pairs", "patches", "memory")
 """What may be shortened: material to read. The document and the instructions stay whole."""
@@ -32,6 +33,12 @@ class Desk:
     _texts: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        unknown = [name for name in self.job.task.prompts if name not in names()]
+        if unknown:
+            known = ", ".join(names())
+            raise UsageError(
+                f"task {self.job.task.name!r} replaces a prompt {unknown[0]!r}, which is none; there are {known}"
+            )
         self._texts = {**self.job.task.prompts, **self.params.prompts}
 
     @property

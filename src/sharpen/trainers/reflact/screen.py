@@ -114,8 +114,11 @@ async def compete(
             entrant.current = ground.score(incumbent.failing, incumbent.others)
         field.sort(key=lambda e: (-(ground.score(e.failing, e.others) or 0.0), e.number))
         field = field[: max(2, (len(field) + 1) // 2)]
-    # Of equals the shorter text wins, but only here: before, too little is known to drop the longer ones.
-    winner = min(field, key=lambda e: (-(ground.score(e.failing, e.others) or 0.0), e.candidate.length)).number
+    # Of equals the shorter text wins, but only here: before, too little is known to drop the longer ones. Where nothing
+    # was tried at all, the first one goes on: what the analysts came to.
+    winner = field[0].number
+    if field[0].items:
+        winner = min(field, key=lambda e: (-(ground.score(e.failing, e.others) or 0.0), e.candidate.length)).number
     trials = [Trial(e.number, ground.score(e.failing, e.others), e.items, e.current) for e in everyone]
     return sorted(trials, key=lambda trial: (trial.number != winner, -trial.items, -(trial.score or 0.0)))
 

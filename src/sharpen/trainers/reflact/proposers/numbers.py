@@ -18,7 +18,10 @@ _SHARES = (0.5, 0.25, 0.1, 0.05)
 
 @dataclass(frozen=True)
 class NumbersProposer:
-    """`alternatives` proposals a step, one number each."""
+    """Other values for the numbers among a candidate's parts.
+
+    `alternatives` proposals a step, one number each.
+    """
 
     alternatives: int = 4
     name: str = "numbers"
