@@ -5,6 +5,8 @@ runs/<run_id>/data/            the splits of a task that came from a data file, 
 runs/<run_id>/skill/           the texts training started from, where they were given
 runs/<run_id>/ledger.db        what was paid for
 runs/<run_id>/jobs/<job_id>/   job_meta.json, events.jsonl, results.json, checkpoints/
+
+In a study data/ and skill/ are in tasks/<task>/, and a job's folder has its own config.yaml, process.json and stdout.log.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import distributions
 from pathlib import Path
 
 import sharpen
@@ -29,14 +31,20 @@ from sharpen.core.redact import redact
 from sharpen.files import write_atomic, write_json
 
 SCHEMA_VERSION = 1
-_PACKAGES = ("openai", "aiohttp", "pydantic", "numpy", "xllamacpp", "click", "rich", "PyYAML")
+_VARIABLES = ("SHARPEN_", "OPENAI_", "AZURE_", "ANTHROPIC_", "HF_", "CUDA_", "OMP_", "PYTHON")
+"""Beginnings of environment variables that may matter to a result."""
+
+
+JOB_CONFIG = "config.yaml"
+"""A job's own configuration, in its folder of a study."""
 
 
 @dataclass(frozen=True)
 class RunFolder:
-    """One run's folder. Paths inside its files are relative to it."""
+    """One run's folder. Paths inside its files are relative to it. In a study, `task` names whose data is meant."""
 
     path: Path
+    task: str = ""
 
     @property
     def config(self) -> Path:
@@ -48,11 +56,15 @@ class RunFolder:
 
     @property
     def data(self) -> Path:
-        return self.path / "data"
+        return self._home / "data"
 
     @property
     def skill(self) -> Path:
-        return self.path / "skill"
+        return self._home / "skill"
+
+    @property
+    def _home(self) -> Path:
+        return self.path / "tasks" / self.task if self.task else self.path
 
     def job(self, job_id: str) -> Path:
         return self.path / "jobs" / job_id
@@ -65,10 +77,13 @@ class RunFolder:
     def write_meta(self, config: str, jobs: dict[str, Json]) -> None:
         """What must be known before the first job starts. Nothing here holds a secret."""
         write_atomic(self.config, redact(config))
-        manifest = {"schema_version": SCHEMA_VERSION, "sharpen": sharpen.__version__, "jobs": jobs}
-        write_json(self.path / "meta" / "manifest.json", manifest)
+        self.write_manifest(jobs)
         write_json(self.path / "meta" / "env.json", environment())
         write_json(self.path / "meta" / "git.json", revision())
+
+    def write_manifest(self, jobs: dict[str, Json], **more: Json) -> None:
+        manifest = {"schema_version": SCHEMA_VERSION, "sharpen": sharpen.__version__, **more, "jobs": jobs}
+        write_json(self.path / "meta" / "manifest.json", manifest)
 
 
 def new_run(root: Path, name: str) -> RunFolder:
@@ -128,31 +143,34 @@ def is_running(folder: Path) -> bool:
 
 
 def environment() -> dict[str, Json]:
-    packages: dict[str, Json] = {}
-    for name in _PACKAGES:
-        try:
-            packages[name] = version(name)
-        except PackageNotFoundError:
-            packages[name] = None
+    """What the run ran on: versions of everything installed, and the environment's variables that concern it, redacted."""
+    packages = {dist.metadata["Name"]: dist.version for dist in distributions() if dist.metadata["Name"]}
+    variables = {name: value for name, value in os.environ.items() if name.startswith(_VARIABLES)}
     return {
         "schema_version": SCHEMA_VERSION,
         "python": sys.version.split()[0],
         "platform": platform.platform(),
         "machine": platform.machine(),
         "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
-        "packages": packages,
+        "packages": dict(sorted(packages.items())),
+        "variables": dict(sorted(variables.items())),
     }
 
 
 def revision() -> dict[str, Json]:
-    """The state of the git repository the command was run in, if there is one."""
-    found: dict[str, Json] = {"schema_version": SCHEMA_VERSION, "revision": None, "dirty": None}
+    """The git state of the folder the command was run in, and of sharpen's own source, where they are repositories."""
+    return {"schema_version": SCHEMA_VERSION, **_git(Path.cwd()), "sharpen": _git(Path(sharpen.__file__).parent)}
+
+
+def _git(folder: Path) -> dict[str, Json]:
+    def ask(*words: str) -> str:
+        done = subprocess.run(["git", *words], cwd=folder, capture_output=True, text=True, timeout=5, check=True)
+        return done.stdout.strip()
+
     try:
-        head = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True, timeout=5, check=True)
-        dirty = subprocess.run(["git", "status", "--porcelain"], capture_output=True, text=True, timeout=5, check=True)
+        return {"revision": ask("rev-parse", "HEAD"), "dirty": bool(ask("status", "--porcelain"))}
     except (OSError, subprocess.SubprocessError):
-        return found
-    return {**found, "revision": head.stdout.strip(), "dirty": bool(dirty.stdout.strip())}
+        return {"revision": None, "dirty": None}
 
 
 def read_json(path: Path) -> Json:

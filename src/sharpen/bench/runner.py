@@ -47,11 +47,12 @@ class Parts:
     how: How
 
 
-def build(config: RunConfig, run: RunFolder | None = None) -> Parts:
+def build(config: RunConfig, run: RunFolder | None = None, *, task: Task | None = None) -> Parts:
     """Find everything a configuration names, in `run`'s own copies where it has them. Whatever is wrong is said here,
-    before anything is paid for."""
+    before anything is paid for. A `task` that is given is taken as it is, to be looked at."""
     remember_environment()
-    task = make_task(config.task, None if run is None else run.data)
+    if task is None:
+        task = make_task(config.task, None if run is None else run.data)
     missing = task.requirements.missing()
     if missing:
         raise UsageError(f"task {task.name!r} can't run here: it needs {', '.join(missing)}")

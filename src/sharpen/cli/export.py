@@ -90,6 +90,8 @@ def _compat(found: Found, to: Path, given: dict[str, str | None], *, force: bool
     models = {"target": config.models.target, "optimizer": config.models.optimizer, "judge": config.models.judge}
     with open_source(found.only(), found.run.ledger, splits, models) as source:
         texts = files(source)
+    if splits is not None and source.splits is None:
+        say("the task has changed since, so items have no texts and some have no ids")
     _write(to, texts, force=force)
     ended = source.lines[-1]["type"] == "job_ended"
     if as_json:

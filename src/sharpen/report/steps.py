@@ -106,7 +106,9 @@ def asides(event: Mapping[str, Any]) -> list[str]:
         fewer = ", after making fewer of them" if event["consolidated"] else ""
         return [f"step {event['step']}, appendix: {text.plural(event['total'], 'note')}{fewer}; not measured yet"]
     if kind == "shortened":
-        return [f"note: a question was cut by {text.count(event['characters'])} characters to fit the optimizer's context"]
+        return [
+            f"note: a question was cut by {text.count(event['characters'])} characters to fit the optimizer's context"
+        ]
     return []
 
 

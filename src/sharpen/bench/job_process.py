@@ -1,0 +1,68 @@
+"""What a job's own process does: build the job from its configuration, carry it out, and say by its exit code how it went.
+
+Exit codes: 0 done, 3 ended by its budget, 1 failed with a message in its story and on standard error, 2 it can't be built,
+130 stopped.
+A bug keeps its traceback, which goes to the job's log.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+import traceback
+from pathlib import Path
+
+from sharpen.bench.config import load
+from sharpen.bench.layout import JOB_CONFIG, RunFolder
+from sharpen.bench.runner import Parts, Session, build
+from sharpen.bench.study import task_key
+from sharpen.core.errors import SharpenError, UsageError
+from sharpen.core.redact import redact
+from sharpen.engine.gateway import Stopped
+from sharpen.engine.job import Job
+
+DONE, FAILED, UNFIT, BUDGET, STOPPED = 0, 1, 2, 3, 130
+
+
+def carry_out(run: Path, job_id: str, *, more_budget: bool = False) -> int:
+    """Carry out one job of a run, from its beginning or from where it stopped."""
+    try:
+        config = load(run / "jobs" / job_id / JOB_CONFIG)
+        folder = RunFolder(run, task_key(config.task))
+        parts = build(config, folder)
+        if parts.setup.spec.job_id != job_id:
+            raise UsageError(
+                f"its configuration now stands for job {parts.setup.spec.job_id}: a task, a model or a trainer has changed"
+            )
+        status = asyncio.run(_run(parts, folder, more_budget))
+    except Stopped:
+        return STOPPED
+    except UsageError as error:
+        return _said(error, UNFIT)
+    except SharpenError as error:
+        return _said(error, FAILED)
+    except MemoryError:
+        print("the job ran out of memory", file=sys.stderr)
+        return FAILED
+    except BaseException as error:
+        print(redact(f"{traceback.format_exc()}\n{type(error).__name__}: {error}"), file=sys.stderr)
+        return FAILED
+    return BUDGET if status == "budget" else DONE
+
+
+async def _run(parts: Parts, folder: RunFolder, more_budget: bool) -> str:
+    """Carry the job out; SIGTERM lets the calls under way finish, since they are being paid for, and stops it."""
+
+    def listen(job: Job) -> None:
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop, job)
+
+    def stop(job: Job) -> None:
+        job.runtime.gateway.stopping = True
+
+    return await Session(parts, folder, on_start=listen).run(more_budget=more_budget)
+
+
+def _said(error: SharpenError, code: int) -> int:
+    print(redact(str(error)), file=sys.stderr)
+    return code

@@ -1,0 +1,202 @@
+"""A study as people write it down: tasks x trainers x parameters x seeds, and the cells that come of it.
+
+A trainer may have `variants` (a list of settings) or a `grid` (every combination of listed values) on top of its `params`.
+Each combination is an *arm*, known by its label; an arm on a task with a seed is a cell, and a cell is exactly the
+configuration that `sharpen train` would carry out. Pure: nothing is built or looked for here.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import Field, field_validator, model_validator
+
+from sharpen.bench.config import (
+    BudgetConfig,
+    ModelsConfig,
+    RunConfig,
+    Strict,
+    TaskConfig,
+    TrainerConfig,
+    read,
+    validated,
+)
+from sharpen.core.digest import Json, digest
+
+
+class TrainerEntry(Strict):
+    """A trainer of a study, in one or several variants."""
+
+    name: str = Field(description="See `sharpen list trainers`.")
+    label: str | None = Field(None, description="What its arms are called; its name where none is given.")
+    params: dict[str, Any] = Field({}, description="Settings of every variant.")
+    variants: list[dict[str, Any]] = Field([], description="Further settings, one arm for each.")
+    grid: dict[str, list[Any]] = Field({}, description="Values of settings, one arm for each combination.")
+
+    @model_validator(mode="after")
+    def _one_of_them(self) -> TrainerEntry:
+        if self.variants and self.grid:
+            raise ValueError("give variants or a grid, not both")
+        return self
+
+    @field_validator("grid")
+    @classmethod
+    def _values(cls, grid: dict[str, list[Any]]) -> dict[str, list[Any]]:
+        for name, values in grid.items():
+            if not values:
+                raise ValueError(f"the grid has no value for {name}")
+        return grid
+
+    def settings(self) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+        """(what tells this arm from the entry's others, all its settings) for each arm."""
+        if self.variants:
+            own: Iterator[dict[str, Any]] = iter(self.variants)
+        else:
+            own = (dict(zip(self.grid, values, strict=True)) for values in itertools.product(*self.grid.values()))
+        for settings in own:
+            yield settings, {**self.params, **settings}
+
+
+class StudyConfig(Strict):
+    """A whole study. What decides results is in tasks, trainers, seeds and models; the rest is how it is carried out."""
+
+    tasks: list[TaskConfig] = Field(min_length=1, description="Names, or mappings as under `task` of a training.")
+    trainers: list[TrainerEntry] = Field(
+        min_length=1, description="Names, or mappings with name, params, variants, grid."
+    )
+    seeds: int | list[int] = Field(1, description="How many (0, 1, ...), or which.")
+    models: ModelsConfig = ModelsConfig()
+    budget: BudgetConfig = BudgetConfig()
+    total: BudgetConfig = Field(
+        BudgetConfig(), description="Caps on all jobs together; each needs its cap per job too."
+    )
+    parallel: int = Field(
+        1, ge=1, le=256, description="Jobs at once; they share the machine and the endpoints' limits."
+    )
+    timeout: float | None = Field(None, gt=0, description="Seconds a job may take before it is killed.")
+    memory: int | None = Field(None, ge=64, description="Megabytes of address space a process of a job may have.")
+    fail_fast: bool = Field(False, description="Start no more jobs once one has failed.")
+    tags: list[str] = Field([], description="Words of yours, kept with the run.")
+    workers: int = Field(64, ge=1, le=10_000, description="Rollouts under way at once, all jobs together.")
+    max_failures: float = Field(0.1, ge=0, le=1, description="Share of a measurement that may fail.")
+    rollout_timeout: float = Field(600.0, gt=0, description="Seconds one rollout may take.")
+
+    @field_validator("seeds")
+    @classmethod
+    def _some(cls, seeds: int | list[int]) -> int | list[int]:
+        if (seeds if isinstance(seeds, int) else len(seeds)) < 1:
+            raise ValueError("a study needs at least one seed")
+        return seeds
+
+    @model_validator(mode="after")
+    def _caps(self) -> StudyConfig:
+        for name, cap in self.total.model_dump().items():
+            if cap is not None and getattr(self.budget, name) is None:
+                raise ValueError(f"total.{name} can only be kept where budget.{name} caps each job")
+        return self
+
+    @property
+    def seed_list(self) -> list[int]:
+        return list(range(self.seeds)) if isinstance(self.seeds, int) else self.seeds
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One job to be: an arm on a task with a seed."""
+
+    arm: str
+    task: str
+    """The task's name, with what tells it from others of that name in the study."""
+    task_key: str
+    """Names the run's own copy of the task's data."""
+    config: RunConfig
+
+
+def load(path: Path, overrides: Sequence[str] = ()) -> StudyConfig:
+    """A study from a file; a configuration of a single training is a study of one cell."""
+    found = read(path, None, overrides)
+    for one, several in (("task", "tasks"), ("trainer", "trainers"), ("seed", "seeds")):
+        if one in found and several not in found:
+            found[several] = [found.pop(one)]
+    found.setdefault("trainers", [{"name": "reflact"}])
+    study = validated(StudyConfig, found, str(path))
+    assert isinstance(study, StudyConfig)
+    return study
+
+
+def dump(study: StudyConfig) -> str:
+    return yaml.safe_dump(study.model_dump(mode="json"), sort_keys=False, allow_unicode=True)
+
+
+def cells(study: StudyConfig) -> list[Cell]:
+    """Every cell, task by task, arm by arm, seed by seed."""
+    return [
+        Cell(arm, label, task_key(task), _config(study, task, trainer, seed))
+        for label, task in zip(task_labels(study), study.tasks, strict=True)
+        for arm, trainer in arms(study)
+        for seed in study.seed_list
+    ]
+
+
+def task_labels(study: StudyConfig) -> list[str]:
+    """A label for each task: its name, and the settings it has where another has the same name."""
+    names = [_plain_name(task.name) for task in study.tasks]
+    made = []
+    for name, task in zip(names, study.tasks, strict=True):
+        own = task.model_dump(mode="json", exclude_unset=True, exclude={"name"})
+        words = ", ".join(f"{key}={_short(value)}" for key, value in own.items())
+        made.append(f"{name}[{words}]" if words and names.count(name) > 1 else name)
+    return made
+
+
+def arms(study: StudyConfig) -> list[tuple[str, TrainerConfig]]:
+    """The arms by their labels, which are all different: what tells them apart stands in brackets where needed."""
+    found = []
+    for entry in study.trainers:
+        for own, settings in entry.settings():
+            label = entry.label or entry.name
+            words = ", ".join(f"{key}={_short(value)}" for key, value in own.items())
+            found.append((f"{label}[{words}]" if words else label, TrainerConfig(name=entry.name, params=settings)))
+    labels: dict[str, int] = {}
+    unique = []
+    for label, trainer in found:
+        labels[label] = labels.get(label, 0) + 1
+        unique.append((label if labels[label] == 1 else f"{label}#{labels[label]}", trainer))
+    return unique
+
+
+def _plain_name(given: str) -> str:
+    """A task's name, the name of its class, or that of its data file without the suffix."""
+    name = given.rpartition(":")[2]
+    return Path(name).stem if Path(name).suffix else Path(name).name
+
+
+def task_key(task: TaskConfig) -> str:
+    """A folder name for a task as it is configured here."""
+    name = Path(task.name.partition(":")[0]).stem
+    return f"{name}-{digest(task.model_dump(mode='json'))[:6]}"
+
+
+def _config(study: StudyConfig, task: TaskConfig, trainer: TrainerConfig, seed: int) -> RunConfig:
+    return RunConfig(
+        task=task,
+        trainer=trainer,
+        models=study.models,
+        seed=seed,
+        budget=study.budget,
+        workers=max(1, study.workers // study.parallel),
+        max_failures=study.max_failures,
+        rollout_timeout=study.rollout_timeout,
+    )
+
+
+def _short(value: Json) -> str:
+    text = ",".join(map(str, value)) if isinstance(value, list) else str(value)
+    if isinstance(value, Mapping):
+        text = "{...}"
+    return text if len(text) <= 24 else f"{text[:23]}…"

@@ -1,0 +1,212 @@
+"""The files of a whole run, derived from its jobs: `results.csv`, `leaderboard.csv`, `summary.json`.
+
+A row per job of the manifest, in its order, whether it has run or not. All of it is a function of the jobs' stories and of
+how their processes ended, so it can be made at any time, also while jobs run. Columns that depend on the clock begin with
+`time` or `seconds`.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from sharpen.bench import layout
+from sharpen.bench.artifacts import results
+from sharpen.bench.layout import RunFolder
+from sharpen.core.digest import Json
+from sharpen.core.redact import redact, redact_json
+from sharpen.engine.replay import read_events
+from sharpen.files import write_atomic, write_json
+from sharpen.stats.intervals import bounded_mean
+
+PROCESS = "process.json"
+
+CLASSIC = (
+    "run_id", "job_id", "task_id", "suite", "trainer_id", "seed", "status", "score_initial", "score_final", "score_best",
+    "time_seconds", "resolved_trainer_kwargs", "resolved_optimizer_kwargs", "eval_kwargs", "feedback", "tb_logdir",
+)  # fmt: skip
+"""Columns that users of Trace-Bench know, under the names they know them by. Scores are on the test split."""
+
+OURS = (
+    "arm", "steps", "best_step", "score_val_raw", "score_val_confirmed", "confirmed_low", "confirmed_high", "gain",
+    "gain_low", "gain_high", "score_by_type", "calls", "prompt_tokens", "completion_tokens", "money", "target_calls",
+    "target_tokens", "target_money", "optimizer_calls", "optimizer_tokens", "optimizer_money", "judge_calls",
+    "judge_tokens", "judge_money", "failed_rollouts", "seconds_cpu", "seconds_steps",
+)  # fmt: skip
+
+
+def write_tables(folder: RunFolder, known: dict[str, dict[str, Json]] | None = None) -> None:
+    """Derive the run's files anew. Rows of jobs at their end are kept in `known`, so that they are derived only once."""
+    rows = list(table(folder, {} if known is None else known))
+    write_atomic(folder.path / "results.csv", _csv((*CLASSIC, *OURS), rows))
+    board = leaderboard(rows)
+    write_atomic(folder.path / "leaderboard.csv", _csv(tuple(board[0]) if board else ("task_id",), board))
+    write_json(folder.path / "summary.json", summary(folder, rows))
+
+
+def table(folder: RunFolder, known: dict[str, dict[str, Json]]) -> Iterator[dict[str, Json]]:
+    """A row per job."""
+    manifest = layout.read_json(folder.path / "meta" / "manifest.json")
+    for job_id, about in manifest["jobs"].items():
+        if job_id not in known:
+            made = row(folder, job_id, about)
+            if made["status"] == "ok":
+                known[job_id] = made
+        yield known.get(job_id) or made
+
+
+def row(folder: RunFolder, job_id: str, about: Mapping[str, Any]) -> dict[str, Json]:
+    """What a job came to, as far as it went."""
+    home = folder.job(job_id)
+    found = results(read_events(home / "events.jsonl"))
+    process = layout.read_json(home / PROCESS) if (home / PROCESS).exists() else None
+    test, best, gain = found["test"], found["best"] or {}, found["gain"].get("best", {})
+    confirmed = best.get("confirmed", {})
+    status, reason = _status(found, process, running=layout.is_running(home))
+    return {
+        "run_id": folder.path.name,
+        "job_id": job_id,
+        "task_id": about["task"],
+        "suite": "",
+        "trainer_id": about["trainer"],
+        "seed": about["seed"],
+        "status": status,
+        **{f"score_{which}": test.get(which, {}).get("mean") for which in ("initial", "final", "best")},
+        "time_seconds": found["clock"]["seconds"],
+        "resolved_trainer_kwargs": about["params"],
+        "resolved_optimizer_kwargs": {},
+        "eval_kwargs": {},
+        "feedback": reason,
+        "tb_logdir": f"jobs/{job_id}/tb" if (home / "tb").exists() else "",
+        "arm": about["arm"],
+        "steps": len(found["steps"]),
+        "best_step": best.get("step"),
+        "score_val_raw": best.get("raw"),
+        "score_val_confirmed": confirmed.get("value"),
+        "confirmed_low": confirmed.get("low"),
+        "confirmed_high": confirmed.get("high"),
+        "gain": gain.get("mean"),
+        "gain_low": gain.get("low"),
+        "gain_high": gain.get("high"),
+        "score_by_type": {name: one["mean"] for name, one in test.get("best", {}).get("by_type", {}).items()},
+        **{name: found["usage"]["total"][name] for name in ("calls", "prompt_tokens", "completion_tokens", "money")},
+        **_by_role(found["usage"]["stages"]),
+        "failed_rollouts": found["failed_rollouts"],
+        "seconds_cpu": None if process is None else process["clock"]["cpu"],
+        "seconds_steps": found["clock"]["stages"],
+    }
+
+
+def leaderboard(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Json]]:
+    """Per task and arm: the mean of the test scores over seeds with its 95 % interval, the gain, and what it took."""
+    groups: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
+    for one in rows:
+        groups.setdefault((one["task_id"], one["arm"]), []).append(one)
+    made = []
+    for (task, arm), members in groups.items():
+        scores = [one["score_best"] for one in members if one["score_best"] is not None]
+        gains = [one["gain"] for one in members if one["gain"] is not None]
+        low, high, method = bounded_mean(scores) if len(scores) > 1 else (None, None, "one seed")
+        made.append(
+            {
+                "task_id": task,
+                "rank": None,
+                "arm": arm,
+                "trainer_id": members[0]["trainer_id"],
+                "score_mean": sum(scores) / len(scores) if scores else None,
+                "score_low": low,
+                "score_high": high,
+                "interval": method,
+                "n": len(scores),
+                "failed": sum(one["status"] == "failed" for one in members),
+                "gain_mean": sum(gains) / len(gains) if gains else None,
+                "calls_mean": _mean(members, "calls"),
+                "tokens_mean": _mean(members, "prompt_tokens", "completion_tokens"),
+                "money_mean": _mean(members, "money"),
+                "seconds_mean": _mean(members, "time_seconds"),
+            }
+        )
+    return [one for task in dict.fromkeys(m["task_id"] for m in made) for one in _ranked(task, made)]
+
+
+def summary(folder: RunFolder, rows: Sequence[Mapping[str, Any]]) -> dict[str, Json]:
+    counts: dict[str, int] = {}
+    for one in rows:
+        counts[one["status"]] = counts.get(one["status"], 0) + 1
+    totals = {name: sum(one[name] or 0 for one in rows) for name in ("calls", "prompt_tokens", "completion_tokens")}
+    money = [one["money"] for one in rows]
+    manifest = layout.read_json(folder.path / "meta" / "manifest.json")
+    return {
+        "schema_version": layout.SCHEMA_VERSION,
+        "run_id": folder.path.name,
+        "tags": manifest.get("tags", []),
+        "total_jobs": len(rows),
+        "counts": counts,
+        "totals": {**totals, "money": None if None in money else round(sum(money), 9)},
+        "failures": {one["job_id"]: one["feedback"] for one in rows if one["status"] == "failed"},
+        "clock": {"seconds": sum(one["time_seconds"] or 0.0 for one in rows)},
+    }
+
+
+def _ranked(task: str, made: Sequence[dict[str, Any]]) -> list[dict[str, Json]]:
+    """The arms of one task, best first, with their ranks within it."""
+    own = [one for one in made if one["task_id"] == task]
+    own.sort(key=lambda one: (one["score_mean"] is None, -(one["score_mean"] or 0.0)))
+    return [{**one, "rank": rank} for rank, one in enumerate(own, start=1)]
+
+
+def _status(found: Mapping[str, Any], process: Mapping[str, Any] | None, *, running: bool) -> tuple[str, str]:
+    if running:
+        return "running", ""
+    if found["status"] in ("done", "budget"):
+        return "ok", found["budget_ended"] or ""
+    if found["status"] == "failed":
+        return "failed", found["message"]
+    if process is not None:
+        return ("stopped" if process["state"] == "stopped" else "failed"), process["reason"]
+    return "not_run", ""
+
+
+def _by_role(stages: Mapping[str, Any]) -> dict[str, Json]:
+    made: dict[str, Json] = {}
+    for role in ("target", "optimizer", "judge"):
+        rows = [row[role] for row in stages.values() if role in row]
+        money = [one["money"] for one in rows]
+        made[f"{role}_calls"] = sum(one["calls"] for one in rows)
+        made[f"{role}_tokens"] = sum(one["prompt_tokens"] + one["completion_tokens"] for one in rows)
+        made[f"{role}_money"] = None if None in money else round(sum(money), 9)
+    return made
+
+
+def _mean(rows: Sequence[Mapping[str, Any]], *names: str) -> float | None:
+    known = [sum(one[name] for name in names) for one in rows if all(one[name] is not None for name in names)]
+    return sum(known) / len(known) if known else None
+
+
+def _csv(columns: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> str:
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(columns)
+    for one in rows:
+        writer.writerow([_cell(one.get(name)) for name in columns])
+    return redact(out.getvalue())
+
+
+def _cell(value: Json) -> Json:
+    if isinstance(value, dict | list):
+        return json.dumps(redact_json(value), ensure_ascii=False, sort_keys=True)
+    return "" if value is None else round(value, 9) if isinstance(value, float) else value
+
+
+def rebuild(folder: RunFolder) -> list[Path]:
+    """Derive every file of the run anew: each job's results, then the tables."""
+    from sharpen.bench import artifacts
+
+    for job in folder.jobs():
+        artifacts.write(job)
+    write_tables(folder)
+    return [folder.path / name for name in ("results.csv", "leaderboard.csv", "summary.json")]

@@ -1,0 +1,130 @@
+"""`sharpen run`: carry out a study, or carry it on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from sharpen.cli import options
+
+if TYPE_CHECKING:
+    from sharpen.bench.conductor import Conductor, Told
+    from sharpen.bench.layout import RunFolder
+    from sharpen.bench.study import StudyConfig
+    from sharpen.cli.running import Output
+
+
+@click.command(no_args_is_help=True)
+@click.argument("study")
+@click.argument("overrides", nargs=-1, metavar="[KEY=VALUE]...")
+@click.option("--name", metavar="NAME", help="The run's name; one that is there already is carried on.")
+@options.runs_option
+@options.output_options
+def command(study: str, overrides: tuple[str, ...], name: str | None, runs: Path, as_json: bool, quiet: bool) -> int:
+    """Carry out STUDY (a .yaml with tasks, trainers, seeds): every combination as a job of its own.
+
+    The same command again goes on where it stopped: jobs at their end are kept, failed ones are tried again, and new ones
+    are added where the study has grown. Any setting can be given as KEY=VALUE, such as parallel=4 or seeds=10.
+    """
+    from sharpen.bench.study import load
+    from sharpen.cli.running import Output
+
+    config = load(Path(study), overrides)
+    return carry_out(config, folder_for(name or Path(study).stem, runs), Output(as_json, quiet))
+
+
+def folder_for(name: str, runs: Path) -> RunFolder:
+    """The folder of a study: its name says which, so that the same study finds its jobs again."""
+    from sharpen.bench.layout import RunFolder
+    from sharpen.core.errors import UsageError
+
+    if not name or name.startswith(".") or "/" in name:
+        raise UsageError(f"a run can't be called {name!r}; a plain name such as ablation-1 can")
+    return RunFolder(runs / name)
+
+
+def carry_out(study: StudyConfig, folder: RunFolder, output: Output) -> int:
+    """Run or resume a study to its end. The exit code is 0 where all is good, 1 where a job failed, 3 where the total budget
+    left some undone."""
+    import asyncio
+    import json
+
+    from sharpen.bench.conductor import Conductor
+    from sharpen.bench.layout import locked, read_json
+    from sharpen.bench.matrix import lay_out
+    from sharpen.cli.running import console, fetch_weights, say, show, shown
+
+    jobs = lay_out(study).checked()
+    fetch_weights(jobs[0].parts.setup, silent=output.silent)
+    conductor = Conductor(study, jobs, folder, _teller(len(jobs), output))
+    folder.path.mkdir(parents=True, exist_ok=True)
+    with locked(folder.path):
+        conductor.lay_out()
+        if not output.silent:
+            say(f"{shown(folder.path)}: {len(jobs)} jobs, {study.parallel} at a time")
+        asyncio.run(_run(conductor))
+    summary = read_json(folder.path / "summary.json")
+    if output.as_json:
+        click.echo(json.dumps({"run": str(folder.path), **summary}, ensure_ascii=False))
+    elif output.quiet:
+        click.echo(", ".join(f"{count} {state}" for state, count in summary["counts"].items()))
+    else:
+        from sharpen.report.study import closing
+
+        show(console(), closing(folder.path))
+    return _exit_code(summary["counts"], conductor)
+
+
+def _teller(total: int, output: Output) -> Any:
+    from sharpen.cli.running import say
+    from sharpen.report import text
+
+    count = 0
+
+    def tell(told: Told) -> None:
+        nonlocal count
+        if output.silent or told.state == "running":
+            return
+        count += 1
+        cell, why = told.job.cell, f": {text.short(told.reason, 100)}" if told.reason else ""
+        words = f"{cell.task} · {cell.arm} · seed {cell.config.seed}: {told.state}{why}"
+        say(f"[{count}/{total}] {words} ({told.seconds:.1f} s)")
+
+    return tell
+
+
+async def _run(conductor: Conductor) -> None:
+    """Carry the study out; the first Ctrl-C lets calls under way finish, the second does not wait."""
+    import asyncio
+    import signal
+
+    from sharpen.engine.gateway import Stopped
+
+    loop, task = asyncio.get_running_loop(), asyncio.current_task()
+    assert task is not None
+
+    def pressed() -> None:
+        if conductor.stopping:
+            task.cancel()
+        else:
+            click.echo(
+                "stopping: calls under way are finished and stored; Ctrl-C again does not wait for them", err=True
+            )
+            conductor.stop()
+
+    loop.add_signal_handler(signal.SIGINT, pressed)
+    loop.add_signal_handler(signal.SIGTERM, pressed)
+    try:
+        await conductor.run()
+    except asyncio.CancelledError:
+        raise Stopped("stopped; the same command goes on where this stopped") from None
+
+
+def _exit_code(counts: dict[str, int], conductor: Conductor) -> int:
+    if counts.get("failed"):
+        return 1
+    if conductor.stopping:
+        return 130
+    return 3 if counts.get("not_run") else 0
