@@ -43,7 +43,7 @@ def guarded(text: str) -> dict[str, str]:
     return {region.name: text[region.start : region.end] for region in regions(text)}
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(documents(), written, st.sampled_from([SLOW_UPDATE, APPENDIX, "OTHER"]))
 def test_a_region_holds_what_was_written_and_all_others_stay(text: str, content: str, name: str) -> None:
     after = with_content(text, name, content)
@@ -72,7 +72,7 @@ def test_text_without_markers_has_none(text: str) -> None:
     assert not has_marker(without_markers(text))
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=250, deadline=None)
 @given(documents(), written)
 @example(f"a\n{SLOW}\nb\n{NOTES}\n", "[[PROTECTED 2]] [[PROTECTED 2]] [[PROTECTED 9]] text")
 def test_whatever_a_model_writes_every_region_survives_once_and_no_other_arises(text: str, rewritten: str) -> None:
@@ -82,7 +82,6 @@ def test_whatever_a_model_writes_every_region_survives_once_and_no_other_arises(
     )
 
 
-@pytest.mark.xfail(strict=True, reason="restored() takes surplus signs out after it has looked for markers")
 @pytest.mark.parametrize(
     "rewritten",
     [

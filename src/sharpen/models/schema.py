@@ -53,7 +53,7 @@ def validate(text: str, shape: type[Shape]) -> Checked[Shape]:
     found, problem = _find(_without_thoughts(text))
     fitting: dict[str, Checked[Shape]] = {}
     errors: list[str] = []
-    for candidate in found:
+    for candidate in map(_whole, found):
         try:
             value = shape.model_validate(candidate)
         except ValidationError as error:
@@ -66,6 +66,17 @@ def validate(text: str, shape: type[Shape]) -> Checked[Shape]:
     if fitting:
         return next(iter(fitting.values()))
     return Checked(error=errors[0] if errors else problem)
+
+
+def _whole(value: Json) -> Json:
+    """A JSON value without half characters, which an escape such as \\ud83d alone stands for and no file can hold."""
+    if isinstance(value, str):
+        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if isinstance(value, list):
+        return [_whole(inner) for inner in value]
+    if isinstance(value, dict):
+        return {_whole(key): _whole(inner) for key, inner in value.items()}
+    return value
 
 
 def reask(request: Request, reply: Reply, error: str) -> Request:

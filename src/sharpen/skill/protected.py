@@ -15,7 +15,7 @@ from sharpen.skill.document import MARKER, Region, regions
 SLOW_UPDATE = "SLOW_UPDATE"
 APPENDIX = "APPENDIX"
 
-_STAND_IN = re.compile(r"\[\[PROTECTED (\d+)\]\]")
+_STAND_IN = re.compile(r"\[\[PROTECTED ([0-9]{1,4})\]\]")
 
 
 def content_of(text: str, name: str) -> str:
@@ -56,19 +56,29 @@ def masked(text: str) -> str:
 def restored(rewritten: str, original: str) -> str:
     """The rewritten document with all regions of the original one, each exactly once and unchanged."""
     kept = [original[region.start : region.end] for region in regions(original)]
-    body = without_markers(rewritten).strip("\n")
-    placed: set[int] = set()
-
-    def put_back(match: re.Match[str]) -> str:
-        number = int(match[1])
-        if number in placed or not 1 <= number <= len(kept):
-            return ""
-        placed.add(number)
-        return kept[number - 1]
-
-    body = _STAND_IN.sub(put_back, body)
+    body = _cleaned(rewritten, len(kept))
+    placed = {int(match[1]) for match in _STAND_IN.finditer(body)}
+    body = _STAND_IN.sub(lambda match: kept[int(match[1]) - 1], body)
     missing = [block for number, block in enumerate(kept, start=1) if number not in placed]
     return "\n\n".join([body.strip("\n"), *missing]).lstrip("\n") + "\n"
+
+
+def _cleaned(text: str, count: int) -> str:
+    """The text without markers and with the first sign of each of `count` regions alone. Taking one out may make another,
+    so it is done until nothing changes."""
+    while True:
+        seen: set[int] = set()
+
+        def first(match: re.Match[str], seen: set[int] = seen) -> str:
+            number = int(match[1])
+            fresh = 1 <= number <= count and number not in seen
+            seen.add(number)
+            return match[0] if fresh else ""
+
+        fewer = without_markers(_STAND_IN.sub(first, text))
+        if fewer == text:
+            return text.strip("\n")
+        text = fewer
 
 
 def _find(text: str, name: str) -> Region | None:

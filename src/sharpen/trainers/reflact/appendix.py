@@ -30,11 +30,11 @@ async def keep_notes(training: Training, step: int, notes: Sequence[str]) -> Non
         with training.job.stage(step, "appendix"):
             fewer = await _consolidated(training, step, kept)
     candidate = _with(state.current, fewer or kept)
-    if candidate.length > training.params.max_length:
+    draft = None if state.draft is None else _with(state.draft, fewer or kept)
+    if max(one.length for one in (candidate, draft or candidate)) > training.params.max_length:
         return
     training.force(candidate, "appendix")
-    if state.draft is not None:
-        state.draft = _with(state.draft, fewer or kept)
+    state.draft = draft
     training.job.emit(NotesKept(step, added, len(fewer or kept), fewer is not None, candidate.digest))
     training.job.checkpoint(candidate, step, {"unscored": state.unscored}, name=f"notes_{step:04d}")
 

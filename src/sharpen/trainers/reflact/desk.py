@@ -60,11 +60,17 @@ class Desk:
         if fitted.left_out or not fitted.fits:
             self.job.emit(Shortened(list(scope), fitted.left_out, fitted.fits))
         messages = question(system, fitted.data)
-        return await self.job.ask(
-            "optimizer", messages, schema=schema, scope=scope, max_tokens=self.params.answer_tokens
-        )
+        return await self.job.ask("optimizer", messages, schema=schema, scope=scope, max_tokens=self._answer)
+
+    @property
+    def _context(self) -> int:
+        return self.job.context("optimizer") or self.params.context_tokens
+
+    @property
+    def _answer(self) -> int:
+        """Tokens an answer may have: no more than a third of the context, so that there is room for a question."""
+        return min(self.params.answer_tokens, self._context // 3)
 
     def _room(self, system: str) -> int:
         """Characters the material may have, after the prompt and the answer have had theirs."""
-        context = self.job.context("optimizer") or self.params.context_tokens
-        return max(0, context - self.params.answer_tokens) * CHARACTERS_PER_TOKEN - len(system)
+        return max(0, self._context - self._answer) * CHARACTERS_PER_TOKEN - len(system)

@@ -89,6 +89,7 @@ async def _put_in(training: Training, step: int, candidate: Candidate, content: 
         training.job.checkpoint(candidate, step, {"unscored": state.unscored}, name=f"slow_update_{step:04d}")
         action = "force_accept"
     if draft is not None:
-        text = with_content(draft.text, SLOW_UPDATE, content)
-        state.draft, state.draft_edits = draft.with_part(draft.main, text), edits
+        grown = draft.with_part(draft.main, with_content(draft.text, SLOW_UPDATE, content))
+        fits = grown.length <= max(training.params.max_length, draft.length)
+        state.draft, state.draft_edits = (grown, edits) if fits else (None, ())
     return action
