@@ -28,14 +28,17 @@ from sharpen.skill.edits import Edit, Limits, Op
 from sharpen.skill.leaks import LeakIndex
 from sharpen.tasks.codebook import Codebook, code_words
 from sharpen.testing.jobs import make_setup, running_job
+from sharpen.testing.simulator import RuleTask
 from sharpen.trainers.reflact import aggregate, screen, select
 from sharpen.trainers.reflact.desk import Desk
 from sharpen.trainers.reflact.loop import ReflACT
 from sharpen.trainers.reflact.modes import MODES
 from sharpen.trainers.reflact.params import ReflACTParams
 from sharpen.trainers.reflact.patches import Patch, unite
+from sharpen.trainers.reflact.promote import reserve
 from sharpen.trainers.reflact.rollout import items_of_step, steps_per_epoch
 from sharpen.trainers.reflact.schedule import edit_budget
+from sharpen.trainers.reflact.training import Training
 from sharpen.trainers.reflact.update import Update, update
 
 T = TypeVar("T")
@@ -57,9 +60,10 @@ def with_job(
     do: Callable[[Job], Awaitable[T]],
     optimizer: Callable[[Request], str] | None = None,
     task: Task | None = None,
+    target: str = "scripted/rules",
 ) -> T:
     async def main() -> T:
-        models = {"target": ScriptedModel("scripted/rules")}
+        models = {"target": ScriptedModel(target)}
         if optimizer is not None:
             models["optimizer"] = ScriptedModel("scripted/own", optimizer)
         async with running_job(make_setup(task or Codebook(), models), folder) as job:
@@ -255,7 +259,7 @@ class TestCompete:
             trials = await contest(job, updates, 24)
             assert trials[0].number == 2 and trials[0].score == 1.0 and trials[0].items == 24
             tried = {trial.number: trial.items for trial in trials}
-            assert min(tried.values()) == 8 and sum(tried.values()) <= 6 * 8 + 3 * 16
+            assert sorted(tried.values()) == [4, 4, 4, 12, 24, 24]
 
         with_job(tmp_path, do)
 
@@ -275,7 +279,9 @@ class TestCompete:
 
         with_job(tmp_path, do)
 
-    def test_items_the_current_candidate_fails_come_first_and_are_weighed_by_their_number(self, tmp_path: Path) -> None:
+    def test_items_it_fails_and_items_it_masters_are_tried_alike_and_weighed_by_their_number(
+        self, tmp_path: Path
+    ) -> None:
         async def do(job: Job) -> None:
             half = made(job, rules(10)).candidate
             batch = await job.evaluate(half, job.splits.train, purpose="train")
@@ -291,9 +297,32 @@ class TestCompete:
             assert trial.score == pytest.approx(whole.mean) and trial.current == pytest.approx(batch.mean)
             assert trial.promising
             screened = [event for event in read_events(tmp_path / "events.jsonl") if event["purpose"] == "screen"]
-            assert screened[0]["groups"][0]["hard"] == [0] * 8 + [1] * 4
+            assert screened[0]["groups"][0]["hard"] == [0] * 2 + [1] * 2
 
         with_job(tmp_path, do)
+
+    def test_who_falls_behind_the_current_candidate_is_out_and_alone_ends_the_competition(self, tmp_path: Path) -> None:
+        async def do(job: Job) -> None:
+            half, leaks = made(job, rules(10)).candidate, LeakIndex(job.splits, job.task.answers)
+            await job.evaluate(half, job.splits.train, purpose="train")
+            forgets = update(half, Patch((Edit(Op.DELETE, target=rules(10)),), "test"), LIMITS, leaks, frozenset())
+            learns = update(half, Patch((append(rules(20)),), "test"), LIMITS, leaks, frozenset())
+            best, worst = await screen.compete(job, 1, half, [forgets, learns], job.splits.train, 40)
+            assert (best.number, best.items, best.promising) == (1, 40, True)
+            assert (worst.number, worst.items, worst.promising) == (0, 4, False)
+            (alone,) = await screen.compete(job, 2, half, [forgets], job.splits.train, 40)
+            assert (alone.items, alone.promising) == (4, False)
+
+        with_job(tmp_path, do)
+
+    def test_where_answers_vary_a_few_items_put_nobody_out(self, tmp_path: Path) -> None:
+        async def do(job: Job) -> None:
+            assert job.repeatable
+            harms = made(job, f"break: {' '.join(map(str, range(100)))}")
+            (alone,) = await screen.compete(job, 1, job.initial, [harms], job.splits.train, 40)
+            assert (alone.items, alone.promising) == (40, False)
+
+        with_job(tmp_path, do, task=RuleTask(items=100, coins=0.2, base=0.4, seed=1), target="scripted/echo")
 
     def test_without_items_to_try_on_nothing_is_tried(self, tmp_path: Path) -> None:
         async def do(job: Job) -> None:
@@ -415,6 +444,11 @@ class TestWholeTrainings:
         assert all(len(step["report"]) <= budgets[step["step"]] for step in found["steps"] if step["report"])
         assert budgets[1] == 3
 
+    def test_the_first_step_tries_twice_as_many_alternatives(self, tmp_path: Path) -> None:
+        _, _, events = trained(tmp_path, settings(alternatives=2) | {"models": {"target": "scripted/rules"}})
+        tried = {event["step"]: len(event["tried"]) for event in events if event["type"] == "selected"}
+        assert tried[1] == 4 and max(count for step, count in tried.items() if step > 1) == 2
+
     def test_held_back_val_items_decide_nothing(self, tmp_path: Path) -> None:
         _, _, events = trained(tmp_path, settings())
         deciding: set[str] = set()
@@ -481,6 +515,25 @@ class TestWholeTrainings:
 
 
 class TestBudgetEnds:
+    def test_no_more_is_kept_for_the_final_check_than_is_not_known_yet(self, tmp_path: Path) -> None:
+        async def do(job: Job) -> None:
+            training = Training(job, ReflACTParams())
+            val, state = training.val.deciding, training.state
+
+            def kept() -> int:
+                reserve(training)
+                return job.budget.aside
+
+            assert kept() == 0
+            state.current = state.best = made(job, rules(2)).candidate
+            state.draft = made(job, rules(3)).candidate
+            assert kept() == 3 * len(val)
+            await job.evaluate(job.initial, val[:20], purpose="gate")
+            await job.evaluate(state.best, val, purpose="gate")
+            assert kept() == 2 * len(val) - 20
+
+        with_job(tmp_path, do)
+
     def test_out_of_budget_it_still_tests_and_then_goes_on_with_more(self, tmp_path: Path) -> None:
         small = settings() | {"budget": {"calls": 1100}}
         run, parts = prepare(load(None, small), tmp_path / "small")

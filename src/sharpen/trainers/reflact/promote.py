@@ -16,9 +16,14 @@ from sharpen.trainers.reflact.training import Training
 
 
 def reserve(training: Training) -> None:
-    """Set calls aside so that the final check can be paid for, where one would be due now."""
-    check = 3 * len(training.val.deciding) * training.job.task.calls_per_rollout if _due(training) else 0
-    training.job.budget.set_aside(training.aside + check)
+    """Set calls aside so that the final check can be paid for, where one would be due now: another draft on all val items,
+    and of the candidates it is compared with what is not known yet."""
+    job, items, check = training.job, training.val.deciding, 0
+    if _due(training):
+        against = {training.state.best, job.initial}
+        known = sum(job.known(c, item, 0) is not None for c in against for item in items)
+        check = (1 + len(against)) * len(items) - (0 if job.repeatable else known)
+    job.budget.set_aside(training.aside + check * job.task.calls_per_rollout)
 
 
 async def promote(training: Training) -> bool:

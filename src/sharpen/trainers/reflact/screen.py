@@ -1,8 +1,14 @@
 """The second half of select: the alternatives of a step compete on train items for the place before the gate.
 
 They compete by halving: all are tried on a few items, the better half on more. The items are train items that none of the
-alternatives shows as an example. Where the model always answers the same, items the current candidate is known to fail are
-tried more often than those it masters, since only they can show a gain, and each kind is weighed by how many there are.
+alternatives shows as an example.
+
+Where the model always answers the same, how the current candidate does is known, and the competition is a race against it
+too: items it fails and items it masters are tried in like numbers, each kind weighed by how many there are, and whoever
+falls behind it is out. Most alternatives are worse than what they would replace, and a few items tell so for many of them;
+what is saved pays for more steps. Where answers vary, a few items tell little: rounds are larger, and only halving thins
+the field.
+
 Whoever wins has only been chosen to be put before the gate.
 """
 
@@ -20,8 +26,11 @@ from sharpen.skill import examples
 from sharpen.trainers.reflact.rollout import FULL_MARKS
 from sharpen.trainers.reflact.update import Update
 
-_ROUNDS = ((8, 4), (8, 8))
-"""Items per round that the current candidate fails, and others; after these the rest in one round."""
+_ROUNDS = ((2, 2), (4, 4), (8, 8))
+"""Items per round that the current candidate fails, and others; where one kind runs short, the other fills up. After these
+the rest in one round."""
+_ROUNDS_WITH_NOISE = ((0, 12), (0, 16))
+"""The same where answers vary and items are not told apart."""
 
 
 @dataclass(frozen=True)
@@ -38,21 +47,28 @@ class Trial:
         """Whether it did better than the current candidate on the items both were tried on, or was not tried."""
         return self.score is None or self.current is None or self.score > self.current
 
+    @property
+    def behind(self) -> bool:
+        return self.score is not None and self.current is not None and self.score < self.current
+
 
 @dataclass(frozen=True)
 class _Ground:
-    """The train items alternatives are tried on: those the current candidate fails, and the others."""
+    """The train items alternatives are tried on: those the current candidate fails, and the others. `noisy`: answers vary,
+    and all are others."""
 
     failing: tuple[Item, ...]
     others: tuple[Item, ...]
+    noisy: bool
 
     def rounds(self, most: int) -> Iterator[tuple[tuple[Item, ...], tuple[Item, ...]]]:
         """The items of each round, `most` in all."""
         used_failing = used_others = 0
-        for wish in (*_ROUNDS, (most, most)):
+        for wish in (*(_ROUNDS_WITH_NOISE if self.noisy else _ROUNDS), (most, most)):
             left = most - used_failing - used_others
             fail_count = min(wish[0], len(self.failing) - used_failing, left)
-            other_count = min(wish[1] + wish[0] - fail_count, len(self.others) - used_others, left - fail_count)
+            other_count = min(sum(wish) - fail_count, len(self.others) - used_others, left - fail_count)
+            fail_count = min(sum(wish) - other_count, len(self.failing) - used_failing, left - other_count)
             if fail_count + other_count <= 0:
                 return
             yield (
@@ -84,6 +100,9 @@ class _Entrant:
     def items(self) -> int:
         return len(self.failing) + len(self.others)
 
+    def trial(self, ground: _Ground) -> Trial:
+        return Trial(self.number, ground.score(self.failing, self.others), self.items, self.current)
+
 
 async def compete(
     job: Job,
@@ -114,12 +133,17 @@ async def compete(
             entrant.current = ground.score(incumbent.failing, incumbent.others)
         field.sort(key=lambda e: (-(ground.score(e.failing, e.others) or 0.0), e.number))
         field = field[: max(2, (len(field) + 1) // 2)]
+        if not ground.noisy:
+            abreast = [entrant for entrant in field if not entrant.trial(ground).behind]
+            if not abreast:
+                break
+            field = abreast
     # Of equals the shorter text wins, but only here: before, too little is known to drop the longer ones. Where nothing
     # was tried at all, the first one goes on: what the analysts came to.
     winner = field[0].number
     if field[0].items:
         winner = min(field, key=lambda e: (-(ground.score(e.failing, e.others) or 0.0), e.candidate.length)).number
-    trials = [Trial(e.number, ground.score(e.failing, e.others), e.items, e.current) for e in everyone]
+    trials = [entrant.trial(ground) for entrant in everyone]
     return sorted(trials, key=lambda trial: (trial.number != winner, -trial.items, -(trial.score or 0.0)))
 
 
@@ -136,8 +160,8 @@ def _ground(job: Job, step: int, current: Candidate, updates: Sequence[Update], 
     order = {item.id: item for item in (*rng.shuffled(batch), *rng.shuffled(job.splits.train))}
     usable = [item for item in order.values() if job.task.example(item) not in shown]
     if job.repeatable:
-        return _Ground((), tuple(usable))
+        return _Ground((), tuple(usable), noisy=True)
     known = {item.id: job.known(current, item, 0) for item in usable}
     failing = tuple(item for item in usable if (scores := known[item.id]) is not None and scores[0] < FULL_MARKS)
     mastered = tuple(item for item in usable if (scores := known[item.id]) is not None and scores[0] >= FULL_MARKS)
-    return _Ground(failing, mastered)
+    return _Ground(failing, mastered, noisy=False)
