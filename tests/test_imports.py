@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from sharpen.cli.app import COMMANDS
+
 SOURCE = Path(__file__).parents[1] / "src" / "sharpen"
 
 # A room may import the rooms named behind it, and itself.
@@ -115,7 +117,7 @@ def test_asking_for_help_loads_nothing_heavy_and_no_command() -> None:
     assert not loaded_by(code).intersection(set(HEAVY) - {"asyncio"})
 
 
-@pytest.mark.parametrize("name", ["demo", "train", "doctor", "resume", "status", "watch", "export", "eval", "new", "list", "serve"])
+@pytest.mark.parametrize("name", COMMANDS)
 def test_the_help_of_a_command_loads_nothing_heavy(name: str) -> None:
     code = f"from sharpen.cli.app import run\nassert run([{name!r}, '--help']) == 0"
     assert not loaded_by(code).intersection(set(HEAVY) - {"asyncio"})

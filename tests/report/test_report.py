@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 import re
 from pathlib import Path
 from typing import Any
@@ -151,13 +150,16 @@ PLANNED = line("planned", steps=9, steps_per_epoch=3, items_per_step=4, deciding
     ],
 )
 def test_the_state_of_a_job_follows_from_its_events(ending: str | None, running: bool, state: State) -> None:
-    lines = [START, PLANNED] if ending is None else [START, PLANNED, line("job_ended", status=ending, message="why", usage={})]
+    end = [] if ending is None else [line("job_ended", status=ending, message="why", usage={})]
+    lines = [START, PLANNED, *end]
     found = standing("run", lines, artifacts.results(lines), running=running)
     assert (found.state, found.steps, found.last) == (state, 9, 5.0)
 
 
 def test_a_best_score_of_zero_is_a_score() -> None:
-    confirmed = line("best_confirmed", candidate="c", how="", items=9, raw=0.4, value=0.0, low=0.0, high=0.1, initial=0.0)
+    confirmed = line(
+        "best_confirmed", candidate="c", how="", items=9, raw=0.4, value=0.0, low=0.0, high=0.1, initial=0.0
+    )
     lines = [START, confirmed]
     assert standing("run", lines, artifacts.results(lines), running=False).best == 0.0
 
