@@ -264,7 +264,9 @@ def test_ctrl_c_stops_cleanly_and_the_same_command_goes_on(tmp_path: Path) -> No
     assert process.returncode == 130 and b"stopping" in said
     states = {row["status"] for row in rows(tmp_path / "runs" / "s")}
     assert "failed" not in states and "not_run" in states
-    assert sharpen(tmp_path, "run", "s.yaml", "-q").stdout.strip() == "6 ok"
+    assert sharpen(tmp_path, "resume", "s", "-q").stdout.strip() == "6 ok"
+    shown = sharpen(tmp_path, "status", "s").stdout
+    assert shown.count("finished") == 6 and "reflact[gate=strict]" in shown
 
 
 def test_validate_writes_nothing_unless_asked(tmp_path: Path) -> None:

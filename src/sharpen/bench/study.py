@@ -129,6 +129,11 @@ def load(path: Path, overrides: Sequence[str] = ()) -> StudyConfig:
     return study
 
 
+def is_study(snapshot: Path) -> bool:
+    """Whether a run's configuration is that of a study, rather than of one training."""
+    return "tasks" in read(snapshot)
+
+
 def dump(study: StudyConfig) -> str:
     return yaml.safe_dump(study.model_dump(mode="json"), sort_keys=False, allow_unicode=True)
 

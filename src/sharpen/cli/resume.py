@@ -29,12 +29,15 @@ def command(run: str, budget: str | None, verify: bool, runs: Path, as_json: boo
     caps.
     """
     from sharpen.bench.layout import find_run
+    from sharpen.bench.study import is_study
     from sharpen.cli.running import Output, carry_out
 
     folder = find_run(run, runs)
     caps = options.caps(budget)
-    parts = rebuild(folder, caps)
     output = Output(as_json, quiet)
+    if is_study(folder.config):
+        return _resume_study(folder, caps, verify, output)
+    parts = rebuild(folder, caps)
     status = _status(folder, parts)
     if verify:
         return _verify(folder, parts, status, output)
@@ -43,6 +46,18 @@ def command(run: str, budget: str | None, verify: bool, runs: Path, as_json: boo
     if caps is not None:
         _keep_config(folder, parts)
     return carry_out(parts, folder, output, more_budget=caps is not None)
+
+
+def _resume_study(folder: RunFolder, caps: dict[str, int | float] | None, verify: bool, output: Output) -> int:
+    """Carry on a study from its own snapshot; new caps hold for each of its jobs."""
+    from sharpen.bench import study
+    from sharpen.cli.run import carry_out
+    from sharpen.core.errors import UsageError
+
+    if verify:
+        raise UsageError(f"{folder.path} is a study; --verify is for the run of one training")
+    overrides = [f"budget.{name}={cap}" for name, cap in (caps or {}).items()]
+    return carry_out(study.load(folder.config, overrides), folder, output)
 
 
 def rebuild(folder: RunFolder, caps: dict[str, int | float] | None = None) -> Parts:

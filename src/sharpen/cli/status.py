@@ -58,6 +58,8 @@ def _one_run(folder: RunFolder, as_json: bool) -> int:
     if not jobs:
         click.echo(json.dumps(dataclasses.asdict(rows[0])) if as_json else f"{rows[0].run}: nothing has happened yet")
         return 0
+    if len(jobs) > 1 and not as_json:
+        return _study(folder, rows)
     for job, row in zip(jobs, rows, strict=True):
         found = results(read_events(job / "events.jsonl"))
         if as_json:
@@ -69,6 +71,19 @@ def _one_run(folder: RunFolder, as_json: bool) -> int:
         if found["steps"]:
             show(out, [_steps(found["steps"])])
         show(out, closing.closing(found, place(folder, job), best_skill(job)))
+    return 0
+
+
+def _study(folder: RunFolder, rows: list[Standing]) -> int:
+    """A row per job that has begun, and what the study came to so far."""
+    from sharpen.bench.tables import write_tables
+    from sharpen.cli.running import console, show
+    from sharpen.report.study import closing
+
+    write_tables(folder)
+    out = console()
+    show(out, [_table([dataclasses.replace(row, run=f"{row.job_id} seed {row.seed}") for row in rows])])
+    show(out, closing(folder.path))
     return 0
 
 
