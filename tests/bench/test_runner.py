@@ -118,7 +118,7 @@ def test_too_many_failures_stop_the_job_with_all_that_was_paid_kept(watch: Watch
 
     def fail(request: Request) -> None:
         nonlocal good
-        if watch.calls > 200:
+        if watch.calls > 20:  # within the first batch, of which too many are lost then
             raise ModelError(ModelErrorKind.BAD_REQUEST, "no")
         good += 1
 

@@ -23,7 +23,7 @@ from sharpen.bench.doctor_estimate import Asking, Estimate, Ground, Pace
 from sharpen.bench.doctor_probe import NAME, Again, Seen, Wish, marks
 from sharpen.bench.evaluate import Files
 from sharpen.bench.layout import read_json
-from sharpen.bench.runner import Parts
+from sharpen.bench.runner import Parts, tell_start
 from sharpen.core.candidate import Candidate
 from sharpen.core.chat import Request
 from sharpen.core.digest import Json
@@ -32,7 +32,7 @@ from sharpen.core.item import Item
 from sharpen.core.rng import Stream
 from sharpen.core.task import SPLITS
 from sharpen.core.usage import NOTHING
-from sharpen.engine.events import SCHEMA_VERSION, Event, JobEnded, JobStarted
+from sharpen.engine.events import SCHEMA_VERSION, Event, JobEnded
 from sharpen.engine.job import Job
 from sharpen.engine.metric import HARD, Metric
 from sharpen.engine.opening import Setup, open_job
@@ -149,12 +149,7 @@ async def _measured(
     async with open_job(dataclasses.replace(setup, spec=spec), files.folder, files.ledger, parts.how) as job:
         if on_start is not None:
             on_start(job)
-        job.emit(
-            JobStarted(
-                SCHEMA_VERSION, spec.job_id, spec.task, spec.task_version, NAME, "1", params, spec.models, spec.render,
-                spec.seed, job.repeatable, spec.splits, spec.candidate,
-            )
-        )  # fmt: skip
+        tell_start(job)
         with job.stage(0, NAME):
             seen = await doctor_probe.attempt(job, wish)
             kept = files.ledger.with_name("again.db")

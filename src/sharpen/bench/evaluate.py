@@ -13,12 +13,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sharpen.bench import artifacts
+from sharpen.bench.runner import tell_start
 from sharpen.core.candidate import Candidate
 from sharpen.core.digest import Json
 from sharpen.core.errors import UsageError
 from sharpen.core.usage import Usage
 from sharpen.engine.evaluation import Evaluation, Group
-from sharpen.engine.events import SCHEMA_VERSION, Event, Gained, JobEnded, JobStarted
+from sharpen.engine.events import Event, Gained, JobEnded
 from sharpen.engine.job import Job
 from sharpen.engine.opening import How, Setup, open_job
 from sharpen.stats.paired import paired_difference
@@ -84,12 +85,7 @@ async def evaluate(
     async with open_job(dataclasses.replace(setup, spec=spec), files.folder, files.ledger, how) as job:
         if on_start is not None:
             on_start(job)
-        job.emit(
-            JobStarted(
-                SCHEMA_VERSION, spec.job_id, spec.task, spec.task_version, NAME, "1", params, spec.models, spec.render,
-                spec.seed, job.repeatable, spec.splits, spec.candidate,
-            )
-        )  # fmt: skip
+        tell_start(job)
         groups = [Group(candidate, items, sample) for candidate in wish.candidates.values() for sample in range(draws)]
         with job.stage(0, NAME):
             measured = await job.measure(groups, purpose=NAME)

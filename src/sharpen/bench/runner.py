@@ -173,14 +173,19 @@ def _tell_failure(job: Job, error: SharpenError) -> None:
             job.emit(JobEnded("failed", redact(str(error)), job.meter.table()))
 
 
-async def _carry_out(job: Job, parts: Parts) -> str:
-    spec = parts.setup.spec
+def tell_start(job: Job) -> None:
+    """The first event of every job: what it is."""
+    spec = job.spec
     job.emit(
         JobStarted(
             SCHEMA_VERSION, spec.job_id, spec.task, spec.task_version, spec.trainer, spec.trainer_version, spec.params,
             spec.models, spec.render, spec.seed, job.repeatable, spec.splits, spec.candidate,
         )
     )  # fmt: skip
+
+
+async def _carry_out(job: Job, parts: Parts) -> str:
+    tell_start(job)
     if job.budget.caps != Caps():
         job.budget.set_aside(parts.trainer.closing_calls(job.task, job.splits, repeatable=job.repeatable))
     trained = await parts.trainer.train(job)

@@ -25,15 +25,7 @@ if TYPE_CHECKING:
 @click.option(
     "--repeats", type=click.IntRange(min=1), default=3, metavar="K", help="Attempts at each, where they may differ (3)."
 )
-@options.data_options
-@options.model_options
-@click.option("--optimizer", metavar="NAME", help="The model that writes the edits; none: proposers without a model.")
-@click.option("--seed", type=int, metavar="N", help="Everything random follows from it.")
-@click.option("--steps", type=int, metavar="N", help="Take exactly N steps.")
-@options.budget_option
-@click.option("--gate", metavar="NAME", help="Who decides about a change. See `sharpen list gates`.")
-@click.option("--skill", metavar="PATH", help="The file, folder or checkpoint to start from.")
-@click.option("--workers", type=int, metavar="N", help="Rollouts under way at once.")
+@options.training_options
 @options.runs_option
 @options.output_options
 def command(
@@ -74,23 +66,13 @@ def command(
 async def _examine(parts: Parts, wish: Wish, files: Files, silent: bool) -> Diagnosis:
     from sharpen.bench.doctor import examine
     from sharpen.cli import live
-    from sharpen.cli.running import console, keyboard
-    from sharpen.engine.job import Job
+    from sharpen.cli.running import console, watched
 
     display = live.choose(console(err=True), silent=silent)
-    watch = live.Watch(display, 0)
-    started: list[Job] = []
-
-    def begin(job: Job) -> None:
-        started.append(job)
-        watch.start(job)
-
-    with keyboard(started, display):
-        try:
-            return await examine(parts, wish, files, on_start=begin)
-        finally:
-            await watch.stop()
-            display.close()
+    try:
+        return await watched(display, 0, lambda begin: examine(parts, wish, files, on_start=begin))
+    finally:
+        display.close()
 
 
 def _show(parts: Parts, diagnosis: Diagnosis, files: Files, output: Any) -> None:

@@ -137,23 +137,13 @@ def _config(run: RunFolder | None, given: dict[str, Any]) -> RunConfig:
 async def _measure(setup: Setup, wish: Wish, files: Files, how: How, silent: bool) -> Report:
     from sharpen.bench.evaluate import evaluate
     from sharpen.cli import live
-    from sharpen.cli.running import console, keyboard
-    from sharpen.engine.job import Job
+    from sharpen.cli.running import console, watched
 
     display = live.choose(console(err=True), silent=silent)
-    watch = live.Watch(display, 0)
-    started: list[Job] = []
-
-    def begin(job: Job) -> None:
-        started.append(job)
-        watch.start(job)
-
-    with keyboard(started, display):
-        try:
-            return await evaluate(setup, wish, files, how, on_start=begin)
-        finally:
-            await watch.stop()
-            display.close()
+    try:
+        return await watched(display, 0, lambda begin: evaluate(setup, wish, files, how, on_start=begin))
+    finally:
+        display.close()
 
 
 def _show(report: Report, files: Files, wish: Wish, output: Any) -> None:

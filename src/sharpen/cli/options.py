@@ -71,6 +71,24 @@ def data_options(function: F) -> F:
     return function
 
 
+def training_options(function: F) -> F:
+    """Everything a training can be told in options, beside what it is trained on."""
+    own = (
+        click.option(
+            "--optimizer", metavar="NAME", help="The model that writes the edits; none: proposers without a model."
+        ),
+        click.option("--seed", type=int, metavar="N", help="Everything random follows from it."),
+        click.option("--steps", type=int, metavar="N", help="Take exactly N steps."),
+        budget_option,
+        click.option("--gate", metavar="NAME", help="Who decides about a change. See `sharpen list gates`."),
+        click.option("--skill", metavar="PATH", help="The file, folder or checkpoint to start from."),
+        click.option("--workers", type=int, metavar="N", help="Rollouts under way at once."),
+    )
+    for option in reversed((data_options, model_options, *own)):
+        function = option(function)
+    return function
+
+
 def settings(**given: Any) -> dict[str, Any]:
     """Options as settings: `task__limit=5` becomes `{"task": {"limit": 5}}`; None is left out."""
     made: dict[str, Any] = {}

@@ -11,10 +11,11 @@ import json
 import shutil
 import signal
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 import click
 from rich.console import Console
@@ -31,6 +32,8 @@ from sharpen.engine.gateway import Stopped
 from sharpen.engine.job import Job
 from sharpen.engine.opening import Setup
 from sharpen.report import closing
+
+T = TypeVar("T")
 
 _WIDTH = 120
 """Columns of output that goes to a file or a pipe."""
@@ -157,10 +160,19 @@ def shown(path: Path) -> str:
 
 
 async def _run(parts: Parts, folder: RunFolder, display: live.Display, more_budget: bool) -> str:
-    started: list[Job] = []
     setup = parts.setup
     # Usually the start and the best are tested and confirmed; the trainer's own bound also allows for a third candidate.
     closing_calls = (2 * len(setup.splits.test) + len(setup.splits.val)) * setup.task.calls_per_rollout
+    return await watched(
+        display, closing_calls, lambda begin: Session(parts, folder, on_start=begin).run(more_budget=more_budget)
+    )
+
+
+async def watched(
+    display: live.Display, closing_calls: int, work: Callable[[Callable[[Job], None]], Awaitable[T]]
+) -> T:
+    """Do some work that tells when its job begins, with the job on display and the keyboard in charge of it."""
+    started: list[Job] = []
     watch = live.Watch(display, closing_calls)
 
     def begin(job: Job) -> None:
@@ -169,7 +181,7 @@ async def _run(parts: Parts, folder: RunFolder, display: live.Display, more_budg
 
     with keyboard(started, display):
         try:
-            return await Session(parts, folder, on_start=begin).run(more_budget=more_budget)
+            return await work(begin)
         finally:
             await watch.stop()
 

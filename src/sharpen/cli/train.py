@@ -13,15 +13,7 @@ from sharpen.cli import options
 @click.command(no_args_is_help=True)
 @click.argument("what")
 @click.argument("overrides", nargs=-1, metavar="[KEY=VALUE]...")
-@options.data_options
-@options.model_options
-@click.option("--optimizer", metavar="NAME", help="The model that writes the edits; none: proposers without a model.")
-@click.option("--seed", type=int, metavar="N", help="Everything random follows from it.")
-@click.option("--steps", type=int, metavar="N", help="Take exactly N steps.")
-@options.budget_option
-@click.option("--gate", metavar="NAME", help="Who decides about a change. See `sharpen list gates`.")
-@click.option("--skill", metavar="PATH", help="The file, folder or checkpoint to start from.")
-@click.option("--workers", type=int, metavar="N", help="Rollouts under way at once.")
+@options.training_options
 @options.runs_option
 @options.output_options
 def command(what: str, overrides: tuple[str, ...], runs: Path, as_json: bool, quiet: bool, **given: Any) -> int:
