@@ -14,7 +14,21 @@ from sharpen.trainers.base import Trainer
 
 GROUP = "sharpen.trainers"
 
-_BUILT_IN = {"reflact": "sharpen.trainers.reflact.loop:ReflACT"}
+_BUILT_IN = {
+    "reflact": "sharpen.trainers.reflact.loop:ReflACT",
+    "gepa-base": "sharpen.trainers.search.gepa:GEPABase",
+    "gepa-ucb": "sharpen.trainers.search.gepa:GEPAUCB",
+    "gepa-beam": "sharpen.trainers.search.gepa:GEPABeam",
+    "priority-search": "sharpen.trainers.search.priority_search:PrioritySearch",
+    "polca": "sharpen.trainers.search.priority_search:Polca",
+    "basic-search": "sharpen.trainers.search.classic:BasicSearch",
+    "beam-search": "sharpen.trainers.search.classic:BeamSearch",
+    "ucb-search": "sharpen.trainers.search.classic:UCBSearch",
+    "minibatch": "sharpen.trainers.minibatch:MinibatchTrainer",
+    "opro": "sharpen.trainers.opro:Opro",
+    "few-shot": "sharpen.trainers.fewshot:FewShot",
+    "noop": "sharpen.trainers.noop:NoOp",
+}
 
 
 @dataclass(frozen=True, slots=True)
