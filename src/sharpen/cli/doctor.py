@@ -44,16 +44,13 @@ def command(
     from; nothing that an earlier look paid for is paid for again. Says go, or what to change first (exit code 1).
     """
     from sharpen.bench import layout
-    from sharpen.bench.config import load
     from sharpen.bench.doctor_probe import NAME, Wish
     from sharpen.bench.evaluate import Files
     from sharpen.bench.runner import build
     from sharpen.cli.running import Output, fetch_weights
-    from sharpen.cli.train import train_settings
+    from sharpen.cli.train import configured
 
-    is_config = what.endswith((".yaml", ".yml"))
-    settings = train_settings(None if is_config else what, **given)
-    parts = build(load(Path(what) if is_config else None, settings, overrides))
+    parts = build(configured(what, overrides, **given))
     output = Output(as_json, quiet)
     root = runs / NAME
     files = Files(layout.new_run(root, parts.setup.task.name).path, root / "ledger.db")

@@ -5,7 +5,7 @@ An option that is not given leaves no trace, so that a configuration file's own 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -124,6 +124,26 @@ def caps(given: str | None) -> dict[str, int | float] | None:
     return found
 
 
-def steps(number: int | None) -> dict[str, int] | None:
-    """Settings of a trainer that make it take exactly this many steps: an epoch has at least one."""
-    return None if number is None else {"max_steps": number, "epochs": number}
+def steps(trainer: str, number: int) -> dict[str, int]:
+    """Settings that make a trainer take exactly this many steps, by whatever name it has for them."""
+    fields = _fields(trainer)
+    if "max_steps" in fields:
+        return {"max_steps": number, "epochs": number}  # an epoch has at least one step
+    found = next((name for name in ("iterations", "max_depth", "epochs") if name in fields), None)
+    if found is None:
+        raise UsageError(f"--steps means nothing to the trainer {trainer}")
+    return {found: number}
+
+
+def gate(trainer: str, name: str) -> dict[str, str]:
+    """The setting that says who decides, by whatever name a trainer has for it."""
+    found = next((field for field in ("gate", "acceptance") if field in _fields(trainer)), None)
+    if found is None:
+        raise UsageError(f"--gate means nothing to the trainer {trainer}")
+    return {found: name}
+
+
+def _fields(trainer: str) -> Collection[str]:
+    from sharpen.trainers import registry
+
+    return registry.get(trainer).Params.model_fields

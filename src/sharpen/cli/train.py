@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from sharpen.cli import options
+
+if TYPE_CHECKING:
+    from sharpen.bench.config import RunConfig
 
 
 @click.command(no_args_is_help=True)
@@ -23,20 +27,33 @@ def command(what: str, overrides: tuple[str, ...], runs: Path, as_json: bool, qu
     Python class as path/to/file.py:Class, or a configuration (.yaml). Any setting of the configuration can be given as
     KEY=VALUE, such as trainer.params.batch_size=20.
     """
-    from sharpen.bench.config import load
     from sharpen.bench.runner import prepare
     from sharpen.cli.running import Output, carry_out
 
-    is_config = what.endswith((".yaml", ".yml"))
-    settings = train_settings(None if is_config else what, **given)
-    config = load(Path(what) if is_config else None, settings, overrides)
-    folder, parts = prepare(config, runs)
+    folder, parts = prepare(configured(what, overrides, **given), runs)
     return carry_out(parts, folder, Output(as_json, quiet))
+
+
+def configured(what: str, overrides: Sequence[str] = (), **given: Any) -> RunConfig:
+    """The configuration that a task or a file, options and overrides come to. What `--steps` and `--gate` are called, the
+    trainer says."""
+    from sharpen.bench.config import load
+
+    is_config = what.endswith((".yaml", ".yml"))
+    path, settings = Path(what) if is_config else None, train_settings(None if is_config else what, **given)
+    steps, gate = given.get("steps"), given.get("gate")
+    if steps is None and gate is None:
+        return load(path, settings, overrides)
+    trainer = load(path, settings, overrides).trainer.name
+    params = settings.setdefault("trainer", {}).setdefault("params", {})
+    params.update({} if steps is None else options.steps(trainer, steps))
+    params.update({} if gate is None else options.gate(trainer, gate))
+    return load(path, settings, overrides)
 
 
 def train_settings(task: str | None, **given: Any) -> dict[str, Any]:
     """The options of a training as settings of its configuration."""
-    made = options.settings(
+    return options.settings(
         task__name=task,
         task__metric=given.get("metric"),
         task__ratio=given.get("ratio"),
@@ -48,11 +65,7 @@ def train_settings(task: str | None, **given: Any) -> dict[str, Any]:
         models__judge=given.get("judge"),
         models__temperature=given.get("temperature"),
         models__render=given.get("render"),
-        trainer__params=options.steps(given.get("steps")),
         budget=options.caps(given.get("budget")),
         seed=given.get("seed"),
         workers=given.get("workers"),
     )
-    if given.get("gate") is not None:
-        made.setdefault("trainer", {}).setdefault("params", {})["gate"] = given["gate"]
-    return made

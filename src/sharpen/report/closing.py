@@ -173,7 +173,7 @@ def trained(skill: Candidate | None) -> Text | None:
 
 def accepted(results: Results) -> Table | None:
     """One row per accepted step and slow update, and one for what the final check made the best."""
-    rows = [step for step in results["steps"] if step["action"] == "accept"]
+    rows = [step for step in results["steps"] if step["action"] == "accept" and step["decision"] is not None]
     promotion = results["promotion"]
     slow = {epoch["slow_update"]["step"]: epoch["slow_update"] for epoch in results["epochs"] if epoch["slow_update"]}
     long_views = [update for update in slow.values() if update["action"] == "accept"]

@@ -17,6 +17,8 @@ _ACTIONS = {
     "accept": "accepted",
     "reject": "rejected",
     "draft": "kept as a draft: better on train, not proven on val",
+    "kept_in_pool": "kept in the pool, behind the leader",
+    "skip_not_novel": "skipped (nothing proposed was new enough)",
     "skip_no_failures": "skipped (the whole batch was right)",
     "skip_no_edits": "skipped (nothing was proposed)",
     "skip_no_promise": "skipped (nothing proposed did better on train items)",

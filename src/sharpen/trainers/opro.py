@@ -32,12 +32,12 @@ from sharpen.trainers.reflact.modes import MODES
 from sharpen.trainers.reflact.params import ProposalParams
 from sharpen.trainers.reflact.patches import Patch
 from sharpen.trainers.reflact.reflect import shown_attempt, shown_candidate
-from sharpen.trainers.reflact.rollout import Attempts, items_of_step, steps_per_epoch
+from sharpen.trainers.reflact.rollout import Attempts, attempts_of, items_of_step, steps_per_epoch
 from sharpen.trainers.reflact.update import Update, update
 from sharpen.trainers.search.course import Course, CourseParams, CourseTrainer
 from sharpen.trainers.search.events import Offered
 from sharpen.trainers.search.pool import Member
-from sharpen.trainers.search.proposing import Child, attempts_of
+from sharpen.trainers.search.proposing import Child
 
 _MODE = MODES["full_rewrite_minibatch"]
 _PROMPT = "opro"
@@ -117,7 +117,7 @@ class _Writing:
         with job.stage(step, "rollout"):
             items = items_of_step(job, step, self.params.batch_size)
             found = await job.evaluate(base, items, purpose="train")
-        attempts = attempts_of(found)
+        attempts = attempts_of(found, len(found.items))
         job.progress.score = found.mean
         with job.stage(step, "reflect"):
             numbers = range(self.params.num_proposals)

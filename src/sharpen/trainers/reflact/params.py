@@ -61,7 +61,7 @@ class ProposalParams(BaseModel):
     def _texts_of_prompts(cls, given: dict[str, str]) -> dict[str, str]:
         from sharpen.trainers.reflact.prompts import names
 
-        return {_one_of(name, "prompt", names()): _text_of(name, text) for name, text in given.items()}
+        return {one_of(name, "prompt", names()): _text_of(name, text) for name, text in given.items()}
 
     @field_validator("proposers")
     @classmethod
@@ -69,7 +69,7 @@ class ProposalParams(BaseModel):
         from sharpen.trainers.reflact import proposers
 
         for name in names:
-            proposers.get(_one_of(name, "proposer", proposers.names()))  # a broken package is met now, not after a step
+            proposers.get(one_of(name, "proposer", proposers.names()))  # a broken package is met now, not after a step
         return names
 
 
@@ -123,7 +123,7 @@ class ReflACTParams(ProposalParams):
     def _known_gate(cls, name: str) -> str:
         from sharpen.gates import registry
 
-        return _one_of(name, "gate", registry.names())
+        return one_of(name, "gate", registry.names())
 
     @model_validator(mode="after")
     def _budget_in_order(self) -> ReflACTParams:
@@ -132,7 +132,7 @@ class ReflACTParams(ProposalParams):
         return self
 
 
-def _one_of(name: str, what: str, known: Sequence[str]) -> str:
+def one_of(name: str, what: str, known: Sequence[str]) -> str:
     if name not in known:
         raise ValueError(f"unknown {what} {name!r}{nearest(name, list(known))}; there are {', '.join(known)}")
     return name

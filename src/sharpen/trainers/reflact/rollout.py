@@ -72,8 +72,12 @@ def items_of_step(job: Job, step: int, items_per_step: int) -> Sequence[Item]:
 
 async def roll_out(job: Job, candidate: Candidate, items: Sequence[Item], batch_size: int) -> Attempts:
     """Attempt the items with the candidate."""
-    evaluation = await job.evaluate(candidate, items, purpose="train")
-    starts = range(0, len(items), batch_size)
+    return attempts_of(await job.evaluate(candidate, items, purpose="train"), batch_size)
+
+
+def attempts_of(evaluation: Evaluation, batch_size: int) -> Attempts:
+    """An evaluation on train items as batches to reflect on."""
+    starts = range(0, len(evaluation.items), batch_size)
     return Attempts(evaluation, tuple(_batch(evaluation, start, start + batch_size) for start in starts))
 
 

@@ -16,7 +16,7 @@ from sharpen.engine.evaluation import Group
 from sharpen.engine.events import BudgetEnded
 from sharpen.engine.job import Job
 from sharpen.trainers.base import Trained
-from sharpen.trainers.reflact.rollout import items_of_step, steps_per_epoch
+from sharpen.trainers.reflact.rollout import attempts_of, items_of_step, steps_per_epoch
 from sharpen.trainers.search import novelty
 from sharpen.trainers.search.acceptance import Admission
 from sharpen.trainers.search.arena import Arena, Pairs
@@ -26,7 +26,7 @@ from sharpen.trainers.search.merging import cross
 from sharpen.trainers.search.params import PoolParams, SearchParams
 from sharpen.trainers.search.plan import Plan
 from sharpen.trainers.search.pool import Member
-from sharpen.trainers.search.proposing import Child, Wish, Workshop, attempts_of, check_proposing
+from sharpen.trainers.search.proposing import Child, Wish, Workshop, check_proposing
 
 _ENDINGS = {"accept": "goes on", "kept_in_pool": "stays in the pool", "reject": "others did better on val"}
 
@@ -147,7 +147,7 @@ class _Search:
         wanted = self.plan.proposals * (self.plan.share or len(parents)) * len(batches)
         counts = _dealt(wanted, len(pairs))
         return [
-            Wish(arena.pool[parent.number], attempts_of(found), count)
+            Wish(arena.pool[parent.number], attempts_of(found, len(found.items)), count)
             for (parent, _), found, count in zip(pairs, measured, counts, strict=True)
         ]
 

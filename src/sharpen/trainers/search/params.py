@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from pydantic import Field, field_validator
 
-from sharpen.core.errors import nearest
-from sharpen.trainers.reflact.params import ProposalParams
+from sharpen.trainers.reflact.params import ProposalParams, one_of
 from sharpen.trainers.search.acceptance import ALWAYS, MINIBATCH
 from sharpen.trainers.search.course import CourseParams
 
@@ -43,9 +41,3 @@ class IteratedParams(PoolParams):
     """A search that takes a number of steps."""
 
     iterations: int = Field(20, ge=1, description="Steps: each explores, proposes, measures and sorts out.")
-
-
-def one_of(name: str, what: str, known: Sequence[str]) -> str:
-    if name not in known:
-        raise ValueError(f"unknown {what} {name!r}{nearest(name, list(known))}; there are {', '.join(known)}")
-    return name

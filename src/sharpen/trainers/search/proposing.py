@@ -15,10 +15,8 @@ from itertools import zip_longest
 from sharpen.core.candidate import Candidate
 from sharpen.core.digest import Json
 from sharpen.core.errors import UsageError
-from sharpen.engine.evaluation import Evaluation
 from sharpen.engine.executor import together
 from sharpen.engine.job import Job
-from sharpen.engine.metric import mean_of
 from sharpen.skill.edits import Limits, Revision
 from sharpen.skill.leaks import LeakIndex
 from sharpen.trainers.reflact import aggregate, select
@@ -29,7 +27,7 @@ from sharpen.trainers.reflact.params import ProposalParams
 from sharpen.trainers.reflact.patches import Patch, Suggestion
 from sharpen.trainers.reflact.proposers.base import Tried
 from sharpen.trainers.reflact.reflect import Occasion, Reflections, reflect, shown_candidate
-from sharpen.trainers.reflact.rollout import FULL_MARKS, Attempted, Attempts, Batch
+from sharpen.trainers.reflact.rollout import Attempts
 from sharpen.trainers.reflact.update import Update, update, write_from_suggestions
 from sharpen.trainers.search.pool import Member
 
@@ -205,18 +203,6 @@ class Workshop:
 
     def _shown(self, parent: Member) -> dict[str, Json]:
         return {**shown_candidate(parent.candidate, self.mode), "memory": {}}
-
-
-def attempts_of(evaluation: Evaluation) -> Attempts:
-    """An evaluation on train items as one batch to reflect on."""
-    failures: list[Attempted] = []
-    successes: list[Attempted] = []
-    for index, score in enumerate(evaluation.hard):
-        if score is not None:
-            kept = failures if score < FULL_MARKS else successes
-            kept.append(Attempted(evaluation.items[index], evaluation.outcome(index)))
-    means = (evaluation.mean, mean_of(evaluation.soft))
-    return Attempts(evaluation, (Batch(len(evaluation.items), *means, tuple(failures), tuple(successes)),))
 
 
 def check_proposing(params: ProposalParams, *, optimizer: bool) -> None:
