@@ -62,7 +62,7 @@ def test_every_setting_of_the_trainer_is_explained_with_its_default(name: str) -
 
 
 def test_every_way_a_step_or_a_slow_update_can_end_is_explained() -> None:
-    page = text("training.md")
+    page = text("training.md") + text("trainers.md")
     assert {name for name in (*steps._ACTIONS, *steps._SLOW_ACTIONS) if f"`{name}`" not in page} == set()
 
 

@@ -259,7 +259,7 @@ class TestCompete:
             trials = await contest(job, updates, 24)
             assert trials[0].number == 2 and trials[0].score == 1.0 and trials[0].items == 24
             tried = {trial.number: trial.items for trial in trials}
-            assert sorted(tried.values()) == [4, 4, 4, 12, 24, 24]
+            assert sorted(tried.values()) == [12, 12, 12, 24, 24, 24]
 
         with_job(tmp_path, do)
 
@@ -279,9 +279,7 @@ class TestCompete:
 
         with_job(tmp_path, do)
 
-    def test_items_it_fails_and_items_it_masters_are_tried_alike_and_weighed_by_their_number(
-        self, tmp_path: Path
-    ) -> None:
+    def test_items_the_current_candidate_fails_come_first_and_are_weighed_by_their_number(self, tmp_path: Path) -> None:
         async def do(job: Job) -> None:
             half = made(job, rules(10)).candidate
             batch = await job.evaluate(half, job.splits.train, purpose="train")
@@ -297,7 +295,7 @@ class TestCompete:
             assert trial.score == pytest.approx(whole.mean) and trial.current == pytest.approx(batch.mean)
             assert trial.promising
             screened = [event for event in read_events(tmp_path / "events.jsonl") if event["purpose"] == "screen"]
-            assert screened[0]["groups"][0]["hard"] == [0] * 2 + [1] * 2
+            assert screened[0]["groups"][0]["hard"] == [0] * 8 + [1] * 4
 
         with_job(tmp_path, do)
 
@@ -309,9 +307,9 @@ class TestCompete:
             learns = update(half, Patch((append(rules(20)),), "test"), LIMITS, leaks, frozenset())
             best, worst = await screen.compete(job, 1, half, [forgets, learns], job.splits.train, 40)
             assert (best.number, best.items, best.promising) == (1, 40, True)
-            assert (worst.number, worst.items, worst.promising) == (0, 4, False)
+            assert (worst.number, worst.items, worst.promising) == (0, 12, False)
             (alone,) = await screen.compete(job, 2, half, [forgets], job.splits.train, 40)
-            assert (alone.items, alone.promising) == (4, False)
+            assert (alone.items, alone.promising) == (12, False)
 
         with_job(tmp_path, do)
 
@@ -443,11 +441,6 @@ class TestWholeTrainings:
         budgets = {event["step"]: event["edit_budget"] for event in events if event["type"] == "selected"}
         assert all(len(step["report"]) <= budgets[step["step"]] for step in found["steps"] if step["report"])
         assert budgets[1] == 3
-
-    def test_the_first_step_tries_twice_as_many_alternatives(self, tmp_path: Path) -> None:
-        _, _, events = trained(tmp_path, settings(alternatives=2) | {"models": {"target": "scripted/rules"}})
-        tried = {event["step"]: len(event["tried"]) for event in events if event["type"] == "selected"}
-        assert tried[1] == 4 and max(count for step, count in tried.items() if step > 1) == 2
 
     def test_held_back_val_items_decide_nothing(self, tmp_path: Path) -> None:
         _, _, events = trained(tmp_path, settings())

@@ -23,7 +23,7 @@ from sharpen.trainers.reflact.rollout import steps_per_epoch
 _LETTERS_PER_TOKEN = 4
 _PROMPT_LETTERS = 2_500
 _ANSWER_TOKENS = 600
-_SCREENS = (4, 8, 16)
+_SCREENS = (12, 16)
 """Items of the first rounds in which a step's alternatives compete; the rest follow in one round."""
 _GATE_ROUNDS = 10
 

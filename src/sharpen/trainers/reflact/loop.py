@@ -24,7 +24,7 @@ from sharpen.trainers.reflact.epoch import end_epoch
 from sharpen.trainers.reflact.events import Proposed, Reflected, Revised, Selected, StepDone
 from sharpen.trainers.reflact.gate import held_back
 from sharpen.trainers.reflact.memory import Remembered
-from sharpen.trainers.reflact.params import FIRST_STEP_MORE, ReflACTParams
+from sharpen.trainers.reflact.params import ReflACTParams
 from sharpen.trainers.reflact.patches import Patch, Suggestion
 from sharpen.trainers.reflact.promote import promote, reserve
 from sharpen.trainers.reflact.proposers.base import Tried
@@ -126,8 +126,7 @@ class _Step:
         with self.job.stage(self.number, "aggregate"):
             merged = await aggregate.merge_all(self.training.desk, mode, self.number, ideas, self.shown, self.params)
             firsts = ([merged] if merged else []) + ([] if mode.clipped else both)
-            most = self.params.alternatives * (FIRST_STEP_MORE if self.number == 1 else 1)
-            found = aggregate.alternatives(firsts, ideas.rivals, most=most, budget=self.scheduled)
+            found = aggregate.alternatives(firsts, ideas.rivals, most=self.params.alternatives, budget=self.scheduled)
         failures, successes = len(attempts.failures), len(attempts.successes)
         self.job.emit(Proposed(self.number, failures, successes, [patch.record() for patch in found], ideas.lost))
         return found

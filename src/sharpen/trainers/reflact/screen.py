@@ -4,10 +4,9 @@ They compete by halving: all are tried on a few items, the better half on more. 
 alternatives shows as an example.
 
 Where the model always answers the same, how the current candidate does is known, and the competition is a race against it
-too: items it fails and items it masters are tried in like numbers, each kind weighed by how many there are, and whoever
-falls behind it is out. Most alternatives are worse than what they would replace, and a few items tell so for many of them;
-what is saved pays for more steps. Where answers vary, a few items tell little: rounds are larger, and only halving thins
-the field.
+too: items it fails are tried more often than those it masters, since only they can show a gain, each kind is weighed by how
+many there are, and whoever falls behind it is out. What is saved pays for more steps. Where answers vary, falling behind
+tells little, and only halving thins the field.
 
 Whoever wins has only been chosen to be put before the gate.
 """
@@ -26,7 +25,7 @@ from sharpen.skill import examples
 from sharpen.trainers.reflact.rollout import FULL_MARKS
 from sharpen.trainers.reflact.update import Update
 
-_ROUNDS = ((2, 2), (4, 4), (8, 8))
+_ROUNDS = ((8, 4), (8, 8))
 """Items per round that the current candidate fails, and others; where one kind runs short, the other fills up. After these
 the rest in one round."""
 _ROUNDS_WITH_NOISE = ((0, 12), (0, 16))
