@@ -351,7 +351,7 @@ def test_settings_may_stand_in_the_name_of_an_endpoint() -> None:
 async def train(model: str, root: Path) -> list[Any]:
     """The story of a small training, apart from when it was, who the model is and what it charges."""
     settings = {"task": {"name": "number-words", "limit": 5}, "models": {"target": model}}
-    params = [f"trainer.params.{set_}" for set_ in ("max_steps=1", "alternatives=2", "screen_items=4", "gate=strict")]
+    params = [f"trainer.params.{set_}" for set_ in ("max_steps=1", "alternatives=2", "screen_items=0", "gate=force")]
     folder, parts = prepare(load(None, settings, params), root)
     session = Session(parts, folder)
     assert await session.run() == "done"
