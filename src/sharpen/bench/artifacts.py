@@ -6,7 +6,7 @@ finished job, and two jobs with the same story have the same results. Whatever d
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +48,7 @@ def results(lines: Sequence[Line]) -> dict[str, Any]:
         "status": ended["status"] if ended else "unfinished",
         "message": ended["message"] if ended else "",
         "budget_ended": None if capped is None else capped["message"],
-        "steps": [step(lines, done) for done in _all(lines, "step_done")],
+        "steps": [{**step(lines, done), **spent} for done, spent in _curve(lines)],
         "remarks": (_first(lines, "planned") or {}).get("remarks", []),
         "epochs": epochs(lines),
         "promotion": _promotion(lines),
@@ -78,6 +78,20 @@ def step(lines: Sequence[Line], done: Line) -> dict[str, Any]:
     found["report"] = revised["report"] if revised else []
     found["decision"] = _pick(decided, *_VERDICT) if decided else None
     return found
+
+
+def _curve(lines: Sequence[Line]) -> Iterator[tuple[Line, dict[str, Any]]]:
+    """Every step's last line, with what the job had used by then and how long it had taken."""
+    used = NOTHING
+    for line in lines:
+        if line["type"] == "measured":
+            used = sum((Usage.from_told(row) for row in line["usage"].values()), used)
+        elif line["type"] == "asked":
+            used += Usage.from_told(line["usage"])
+        elif line["type"] == "step_done":
+            tokens = used.prompt_tokens + used.completion_tokens
+            clock = {"seconds": line["clock"].get("elapsed")}
+            yield line, {"calls": used.calls, "tokens": tokens, "money": used.money, "clock": clock}
 
 
 def epochs(lines: Sequence[Line]) -> list[dict[str, Any]]:
