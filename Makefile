@@ -16,7 +16,7 @@ test: $(VENV)/.test-installed
 	@echo "== ruff check" && $(BIN)/ruff check .
 	@echo "== ruff format" && $(BIN)/ruff format --check .
 	@echo "== mypy" && $(BIN)/mypy
-	@echo "== pytest" && $(BIN)/python -m pytest -n 2 --dist worksteal
+	@echo "== pytest" && $(BIN)/python -m pytest
 
 clean:
 	@rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist
