@@ -54,7 +54,7 @@ def shown(candidate: Candidate) -> list[str]:
 class TestExamples:
     def test_the_first_proposals_make_a_section_of_one_to_four_examples(self):
         made = [result(SEED, proposal) for proposal in ExamplesProposer().propose(view())]
-        assert len(made) == 4 and len({candidate.digest for candidate in made}) == 4
+        assert len(made) == 8 and len({candidate.digest for candidate in made}) == 8
         assert {len(shown(candidate)) for candidate in made} == {1, 2, 3, 4}
         for candidate in made:
             assert candidate.text.startswith("Write the number in digits.\n\n## Examples\n\n### Example\nInput: ")

@@ -20,6 +20,9 @@ from sharpen.trainers.reflact.params import ProposalParams
 from sharpen.trainers.reflact.patches import Patch, unite
 from sharpen.trainers.reflact.reflect import Reflections
 
+FIRST_STEP_MORE = 2
+"""Times as many alternatives at the first step: all that comes later is built on its winner."""
+
 Shown: TypeAlias = dict[str, Json]
 Scope: TypeAlias = tuple[str | int, ...]
 

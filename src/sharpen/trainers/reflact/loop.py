@@ -126,7 +126,8 @@ class _Step:
         with self.job.stage(self.number, "aggregate"):
             merged = await aggregate.merge_all(self.training.desk, mode, self.number, ideas, self.shown, self.params)
             firsts = ([merged] if merged else []) + ([] if mode.clipped else both)
-            found = aggregate.alternatives(firsts, ideas.rivals, most=self.params.alternatives, budget=self.scheduled)
+            most = self.params.alternatives * (aggregate.FIRST_STEP_MORE if self.number == 1 else 1)
+            found = aggregate.alternatives(firsts, ideas.rivals, most=most, budget=self.scheduled)
         failures, successes = len(attempts.failures), len(attempts.successes)
         self.job.emit(Proposed(self.number, failures, successes, [patch.record() for patch in found], ideas.lost))
         return found

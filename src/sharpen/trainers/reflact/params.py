@@ -85,7 +85,7 @@ class ReflACTParams(ProposalParams):
         "fixed", description="Who sets the edit budget: the schedule, the optimizer, or nobody (no limit)."
     )
     alternatives: int = Field(
-        6, ge=1, description="Proposals of a step that are tried against each other on train items."
+        6, ge=1, description="Proposals tried against each other on train items per step; twice as many at the first."
     )
     screen_items: int = Field(40, ge=0, description="Train items the last alternatives standing are tried on; 0: none.")
     drafts: bool = Field(True, description="Build on what did better on train items, though the gate wants more proof.")

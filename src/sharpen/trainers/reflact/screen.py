@@ -4,9 +4,9 @@ They compete by halving: all are tried on a few items, the better half on more. 
 alternatives shows as an example.
 
 Where the model always answers the same, how the current candidate does is known, and the competition is a race against it
-too: items it fails are tried more often than those it masters, since only they can show a gain, each kind is weighed by how
-many there are, and whoever falls behind it is out. What is saved pays for more steps. Where answers vary, falling behind
-tells little, and only halving thins the field.
+too: items it fails and items it masters are tried, each kind weighed by how many there are, and whoever falls behind it is
+out. After the first step most alternatives are worse than what they would replace, and a few items tell so for many of
+them; what is saved pays for more steps. Where answers vary, a few items tell little, and only halving thins the field.
 
 Whoever wins has only been chosen to be put before the gate.
 """
@@ -25,9 +25,11 @@ from sharpen.skill import examples
 from sharpen.trainers.reflact.rollout import FULL_MARKS
 from sharpen.trainers.reflact.update import Update
 
-_ROUNDS = ((8, 4), (8, 8))
-"""Items per round that the current candidate fails, and others; where one kind runs short, the other fills up. After these
-the rest in one round."""
+_FIRST_ROUNDS = ((8, 4), (8, 8))
+"""Items per round that the current candidate fails, and others, at the first step: all that comes later is built on its
+winner. Where one kind runs short, the other fills up. After these the rest in one round."""
+_ROUNDS = ((2, 2), (4, 4), (8, 8))
+"""The same at later steps, where most alternatives are worse than what they would replace and a few items tell."""
 _ROUNDS_WITH_NOISE = ((0, 12), (0, 16))
 """The same where answers vary and items are not told apart."""
 
@@ -54,16 +56,17 @@ class Trial:
 @dataclass(frozen=True)
 class _Ground:
     """The train items alternatives are tried on: those the current candidate fails, and the others. `noisy`: answers vary,
-    and all are others."""
+    and all are others. `wishes` are the sizes of the rounds."""
 
     failing: tuple[Item, ...]
     others: tuple[Item, ...]
     noisy: bool
+    wishes: tuple[tuple[int, int], ...]
 
     def rounds(self, most: int) -> Iterator[tuple[tuple[Item, ...], tuple[Item, ...]]]:
         """The items of each round, `most` in all."""
         used_failing = used_others = 0
-        for wish in (*(_ROUNDS_WITH_NOISE if self.noisy else _ROUNDS), (most, most)):
+        for wish in (*self.wishes, (most, most)):
             left = most - used_failing - used_others
             fail_count = min(wish[0], len(self.failing) - used_failing, left)
             other_count = min(sum(wish) - fail_count, len(self.others) - used_others, left - fail_count)
@@ -159,8 +162,8 @@ def _ground(job: Job, step: int, current: Candidate, updates: Sequence[Update], 
     order = {item.id: item for item in (*rng.shuffled(batch), *rng.shuffled(job.splits.train))}
     usable = [item for item in order.values() if job.task.example(item) not in shown]
     if job.repeatable:
-        return _Ground((), tuple(usable), noisy=True)
+        return _Ground((), tuple(usable), True, _ROUNDS_WITH_NOISE)
     known = {item.id: job.known(current, item, 0) for item in usable}
     failing = tuple(item for item in usable if (scores := known[item.id]) is not None and scores[0] < FULL_MARKS)
     mastered = tuple(item for item in usable if (scores := known[item.id]) is not None and scores[0] >= FULL_MARKS)
-    return _Ground(failing, mastered, noisy=False)
+    return _Ground(failing, mastered, False, _FIRST_ROUNDS if step == 1 else _ROUNDS)

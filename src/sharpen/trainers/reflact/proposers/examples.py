@@ -24,7 +24,7 @@ _ENOUGH_TO_SWAP = 3
 class ExamplesProposer:
     """`alternatives` proposals a step; `sizes` are how many examples they add, in turn; `most` may stand in the skill."""
 
-    alternatives: int = 4
+    alternatives: int = 8
     sizes: tuple[int, ...] = (3, 4, 1, 2)
     most: int = 8
     name: str = "examples"
