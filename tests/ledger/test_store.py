@@ -6,6 +6,7 @@ import asyncio
 import sqlite3
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -135,3 +136,16 @@ def test_a_broken_ledger_stays_broken_until_it_is_opened_again(tmp_path: Path) -
     with Ledger(tmp_path / "ledger.db") as again:
         again.add_rollout(key(1), "t", "c", 0, outcome("a"))
         again.flush()
+
+
+def test_processes_that_open_a_new_ledger_at_once_wait_for_each_other(tmp_path: Path) -> None:
+    code = (
+        "import sys, time\nfrom pathlib import Path\nfrom sharpen.ledger.store import Ledger\n"
+        "time.sleep(max(0.0, float(sys.argv[2]) - time.time()))\n"
+        "for number in range(12):\n    Ledger(Path(sys.argv[1]) / f'{number}.db').close()\n"
+    )
+    start = str(time.time() + 1.0)
+    command = [sys.executable, "-c", code, str(tmp_path), start]
+    processes = [subprocess.Popen(command, stderr=subprocess.PIPE) for _ in range(6)]
+    said = [process.communicate()[1] for process in processes]
+    assert [process.returncode for process in processes] == [0] * 6, said

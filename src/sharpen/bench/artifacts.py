@@ -81,7 +81,7 @@ def step(lines: Sequence[Line], done: Line) -> dict[str, Any]:
 
 
 def _curve(lines: Sequence[Line]) -> Iterator[tuple[Line, dict[str, Any]]]:
-    """Every step's last line, with what the job had used by then and how long it had taken."""
+    """Every step's last line, with what the job had used by then."""
     used = NOTHING
     for line in lines:
         if line["type"] == "measured":
@@ -90,8 +90,7 @@ def _curve(lines: Sequence[Line]) -> Iterator[tuple[Line, dict[str, Any]]]:
             used += Usage.from_told(line["usage"])
         elif line["type"] == "step_done":
             tokens = used.prompt_tokens + used.completion_tokens
-            clock = {"seconds": line["clock"].get("elapsed")}
-            yield line, {"calls": used.calls, "tokens": tokens, "money": used.money, "clock": clock}
+            yield line, {"calls": used.calls, "tokens": tokens, "money": used.money}
 
 
 def epochs(lines: Sequence[Line]) -> list[dict[str, Any]]:
@@ -196,6 +195,7 @@ def _clock(lines: Sequence[Line]) -> dict[str, Any]:
         "began": lines[0]["clock"].get("at") if lines else None,
         "last": lines[-1]["clock"].get("at") if lines else None,
         "seconds": lines[-1]["clock"].get("elapsed") if lines else None,
+        "steps": [line["clock"].get("elapsed") for line in _all(lines, "step_done")],
         "stages": stages,
     }
 

@@ -17,7 +17,7 @@ import json
 import sqlite3
 import threading
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,6 +30,7 @@ from sharpen.core.usage import Usage
 SCHEMA_VERSION = 1
 _CHUNK = 500
 _GROUP = 32
+_OPENING_SECONDS = 30.0
 _SPARE_BYTES = 1 << 20
 _FOLD_BYTES = 8 << 20
 """How large the write-ahead log may grow before it is folded into the file."""
@@ -77,8 +78,7 @@ class Ledger:
         self._since_fold = 0
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            self._db = _connect(path)
-            self._db.executescript(_TABLES)
+            self._db = _patiently(lambda: _prepared(path))
             self._check_version()
             self._paid_replies = _Filter()
             for (key,) in self._db.execute("SELECT key FROM replies"):
@@ -266,11 +266,36 @@ class _Filter:
         return bool(self._bits[place >> 3] & 1 << (place & 7))
 
 
+def _patiently(open_it: Callable[[], sqlite3.Connection]) -> sqlite3.Connection:
+    """Open a file that another process may be making at this moment: SQLite does not wait for that by itself."""
+    deadline = time.monotonic() + _OPENING_SECONDS
+    while True:
+        try:
+            return open_it()
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error) or time.monotonic() > deadline:
+                raise
+            time.sleep(0.02)
+
+
+def _prepared(path: Path) -> sqlite3.Connection:
+    db = _connect(path)
+    try:
+        db.executescript(_TABLES)
+    except BaseException:
+        db.close()
+        raise
+    return db
+
+
 def _connect(path: Path) -> sqlite3.Connection:
     connection = sqlite3.connect(path, isolation_level=None, timeout=60)
-    connection.execute("PRAGMA journal_mode=WAL")
-    connection.execute("PRAGMA synchronous=NORMAL")
-    connection.execute("PRAGMA wal_autocheckpoint=0")
+    try:
+        for setting in ("journal_mode=WAL", "synchronous=NORMAL", "wal_autocheckpoint=0"):
+            connection.execute(f"PRAGMA {setting}")
+    except BaseException:
+        connection.close()
+        raise
     return connection
 
 
