@@ -149,7 +149,7 @@ class Conductor:
         if ended.code in (DONE, BUDGET):
             return ("done", "") if ended.code == DONE else ("budget", "its budget was used up")
         # A job that has only just begun does not listen yet: asked to stop, it simply ends.
-        if ended.code == STOPPED or (self.stopping and ended.signal == signal.SIGTERM):
+        if ended.code == STOPPED or (self.stopping and ended.signal in (signal.SIGTERM, signal.SIGUSR1)):
             return "stopped", "stopped from the keyboard"
         if ended.reason.startswith("killed: it took"):
             return "timeout", ended.reason
