@@ -1,25 +1,41 @@
 # Two commands: `make demo` trains a skill with the embedded model, `make test` checks everything.
-# Both make their own environment in .venv and need Python 3.11 or newer, nothing else.
+# Both make their own environment in .venv and need Python 3.11 or newer, nothing else; `make test` also wants bubblewrap.
 
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --quiet --disable-pip-version-check --no-input
 
-.PHONY: demo test clean
+.PHONY: demo test bubblewrap test-extras clean
 .DEFAULT_GOAL := demo
 
 demo: $(VENV)/.demo-installed
 	@$(BIN)/sharpen demo
 
-test: $(VENV)/.test-installed
+test: $(VENV)/.test-installed bubblewrap
 	@echo "== ruff check" && $(BIN)/ruff check .
 	@echo "== ruff format" && $(BIN)/ruff format --check .
 	@echo "== mypy" && $(BIN)/mypy
 	@echo "== pytest" && $(BIN)/python -m pytest
 
+# Programs that models write run in bubblewrap, which is a Debian package. Without it the tests of the sandbox fail.
+bubblewrap:
+	@command -v bwrap >/dev/null && exit 0; \
+	root="env DEBIAN_FRONTEND=noninteractive"; [ "$$(id -u)" = 0 ] || root="sudo -n $$root"; \
+	install="$$root apt-get install -qq -y --no-install-recommends bubblewrap"; \
+	if command -v apt-get >/dev/null && $$root true 2>/dev/null; then \
+	  echo "== installing bubblewrap"; \
+	  $$install >/dev/null 2>&1 || { $$root apt-get update -qq && $$install; } >/dev/null 2>&1; \
+	fi; \
+	command -v bwrap >/dev/null || \
+	  echo "bubblewrap is missing and could not be installed; the tests that need it will fail: apt install bubblewrap" >&2
+
+# Trainers that drive DSPy and Trace are tested in an environment of their own, with the newest versions their extras allow.
+test-extras: $(VENV)-extras/.installed
+	@echo "== pytest, with dspy and trace-opt" && $(VENV)-extras/bin/python -m pytest tests/trainers/adapters
+
 clean:
-	@rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist
+	@rm -rf $(VENV) $(VENV)-extras .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist
 	@find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
 	@echo "removed $(VENV) and the caches; runs/ is kept"
 
@@ -40,3 +56,9 @@ $(VENV)/.test-installed: pyproject.toml constraints.txt | $(VENV)/bin/python
 	@echo "== installing sharpen and what its tests need"
 	@$(PIP) install --constraint constraints.txt --editable '.[dev]'
 	@touch $@ $(VENV)/.demo-installed
+
+$(VENV)-extras/.installed: pyproject.toml | $(VENV)/bin/python
+	@echo "== making $(VENV)-extras with dspy and trace-opt"
+	@$(BIN)/python -m venv $(VENV)-extras
+	@$(VENV)-extras/bin/python -m pip --quiet --disable-pip-version-check --no-input install --editable '.[dev,dspy,trace]'
+	@touch $@

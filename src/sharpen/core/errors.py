@@ -44,6 +44,10 @@ class StorageError(SharpenError):
     """The disk would not take what had to be kept."""
 
 
+class SandboxFailed(SharpenError):
+    """A program could not be run at all, through no fault of its own. It becomes the failure of the rollout it hit."""
+
+
 class ModelErrorKind(StrEnum):
     RATE_LIMITED = "rate_limited"  # 429, 529
     UNAVAILABLE = "unavailable"  # 5xx, connection lost
