@@ -7,7 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sharpen.core.rng import Stream
-from sharpen.stats.intervals import bootstrap_mean, bounded_mean, student, wilson
+from sharpen.stats import student
+from sharpen.stats.intervals import bootstrap_mean, bounded_mean, wilson
 from sharpen.stats.paired import newcombe, paired_difference
 from sharpen.stats.summary import summarise, summarise_by_type
 
@@ -28,7 +29,7 @@ def test_wilson_agrees_with_scipy(hits: int, n: int, level: float) -> None:
 def test_student_agrees_with_scipy(freedom: int, level: float) -> None:
     from scipy.stats import t
 
-    assert student(level, freedom) == pytest.approx(t.ppf((1 + level) / 2, freedom), rel=1e-9)
+    assert student.critical(level, freedom) == pytest.approx(t.ppf((1 + level) / 2, freedom), rel=1e-9)
 
 
 def test_the_bootstrap_agrees_with_scipy() -> None:

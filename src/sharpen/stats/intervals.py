@@ -11,6 +11,8 @@ import math
 from collections.abc import Sequence
 from statistics import NormalDist, stdev
 
+from sharpen.stats import student
+
 RESAMPLES = 4000
 _SEED = 20_240_607
 _ENOUGH_TO_RESAMPLE = 10
@@ -50,7 +52,7 @@ def bounded_mean(
         unseen, value = 1.0 - ((1.0 - level) / 2) ** (1.0 / n), values[0]
         return value + unseen * (low - value), value + unseen * (high - value), "rule of the unseen"
     if n < _ENOUGH_TO_RESAMPLE:
-        mean, half = math.fsum(values) / n, student(level, n - 1) * stdev(values) / math.sqrt(n)
+        mean, half = math.fsum(values) / n, student.critical(level, n - 1) * stdev(values) / math.sqrt(n)
         return max(low, mean - half), min(high, mean + half), "Student's t"
     below, above = bootstrap_mean(values, level)
     return max(low, below), min(high, above), "BCa bootstrap"
@@ -79,27 +81,3 @@ def bootstrap_mean(values: Sequence[float], level: float = 0.95) -> tuple[float,
         tails.append(normal.cdf(bias + shifted / (1 - acceleration * shifted)))
     low, high = np.quantile(means, tails)
     return float(low), float(high)
-
-
-def student(level: float, freedom: int) -> float:
-    """The two-sided critical value of Student's t, by bisection, so that scipy is not needed for it."""
-    low, high = 0.0, 1e6
-    for _ in range(100):
-        middle = (low + high) / 2
-        if _student_inside(middle, freedom) < level:
-            low = middle
-        else:
-            high = middle
-    return (low + high) / 2
-
-
-def _student_inside(t: float, freedom: int) -> float:
-    """P(-t < T < t), by the finite series in the angle atan(t / sqrt(freedom))."""
-    angle = math.atan2(t, math.sqrt(freedom))
-    sine, cosine = math.sin(angle), math.cos(angle)
-    odd = freedom % 2
-    term, total = (cosine if odd else 1.0), 0.0
-    for k in range(freedom // 2):
-        total += term
-        term *= cosine**2 * (2 * k + 1 + odd) / (2 * k + 2 + odd)
-    return 2.0 / math.pi * (angle + sine * total) if odd else sine * total

@@ -1,0 +1,110 @@
+"""Do the intervals hold what they say? Simulated where the truth is known.
+
+    python benchmarks/coverage.py [--trials 2000] [--resamples 1000]
+
+First, how often a 95 % interval of a mean holds the true one, and its width beside that of Student's interval (the median
+over trials, and the mean, which a few absurdly wide ones spoil). `0..1` is a beta distribution that sits near its ends, as
+success rates do. Then, how often a comparison of a thing with itself "finds" something when it is looked at as runs come in:
+at 0.05 after every run, at planned looks with bounds that share the error out, and with the interval that holds at any time.
+The bounds are for a normal statistic; here, as in use, t tests are held against their nominal levels.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import os
+from collections.abc import Callable, Iterator
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+import numpy as np
+
+from sharpen.stats import looks, means, student
+
+SIZES = (3, 5, 10, 15, 30)
+METHODS = ("t", "percentile", "bca", "studentised")
+PLANS = ((5, 10, 15), (6, 12, 18, 24, 30))
+MOST_RUNS = 50
+
+Draw = Callable[[np.random.Generator, tuple[int, int]], np.ndarray]
+SHAPES: dict[str, tuple[Draw, float]] = {
+    "normal": (lambda generator, size: generator.normal(size=size), 0.0),
+    "lognormal": (lambda generator, size: generator.lognormal(size=size), math.exp(0.5)),
+    "uniform": (lambda generator, size: generator.random(size), 0.5),
+    "0..1": (lambda generator, size: generator.beta(0.6, 0.2, size), 0.75),
+}
+NULLS: dict[str, Draw] = {
+    "normal": lambda generator, size: generator.normal(size=size),
+    "lognormal": lambda generator, size: generator.lognormal(size=size) - generator.lognormal(size=size),
+    "lognormal, one mean": lambda generator, size: generator.lognormal(size=size) - math.exp(0.5),
+}
+
+
+def coverage(shape: str, n: int, trials: int, resamples: int) -> str:
+    """One row: of each method, the coverage and the width relative to Student's."""
+    draw, truth = SHAPES[shape]
+    samples = draw(np.random.Generator(np.random.PCG64(n)), (trials, n))
+    chosen = means.interval(samples[0].tolist(), resamples=resamples).method
+    cells, widths = {}, {}
+    for method in METHODS:
+        found = [
+            means.interval(row, method=method, resamples=resamples, seed=k) for k, row in enumerate(samples.tolist())
+        ]
+        widths[method] = np.array([2 * estimate.half_width for estimate in found])
+        held = np.mean([estimate.low <= truth <= estimate.high for estimate in found])
+        shares = [float(f(widths[method]) / f(widths["t"])) for f in (np.median, np.mean)]
+        cells[method] = f"{100 * held:5.1f} {shares[0]:5.2f} {shares[1]:5.2f}"
+    row = "   ".join(cells[method] for method in (chosen, *METHODS))
+    return f"{shape:10s} {n:3d}   {row}"
+
+
+def false_findings(shape: str, trials: int) -> Iterator[str]:
+    """Rows of the second table for one shape of differences."""
+    samples = NULLS[shape](np.random.Generator(np.random.PCG64(1)), (trials, MOST_RUNS))
+    counts = np.arange(1, MOST_RUNS + 1)
+    middle = samples.cumsum(axis=1) / counts
+    away = samples.cumsum(axis=1) ** 2 / counts
+    spread = np.sqrt(((samples**2).cumsum(axis=1) - away) / np.maximum(counts - 1, 1))
+
+    def erring(runs: list[int], factors: list[float]) -> float:
+        """The share of trials that leave the interval of mean +- factor x spread at one of these numbers of runs."""
+        places = np.array(runs) - 1
+        beyond = np.abs(middle[:, places]) > np.array(factors) * spread[:, places]
+        return float(100 * beyond.any(axis=1).mean())
+
+    def plain(runs: list[int], levels: list[float]) -> float:
+        return erring(runs, [student.critical(1 - p, n - 1) / math.sqrt(n) for n, p in zip(runs, levels, strict=True)])
+
+    for first, last in ((3, 15), (6, 50)):
+        runs = list(range(first, last + 1))
+        yield f"{shape:20s} {f't at 0.05 after every run, {first} to {last}':44s} {plain(runs, [0.05] * len(runs)):5.1f}"
+    for plan in PLANS:
+        text = ", ".join(map(str, plan))
+        yield f"{shape:20s} {f't at 0.05 at {text}':44s} {plain(list(plan), [0.05] * len(plan)):5.1f}"
+        for spending in looks.SPENDING:
+            levels = [look.level for look in looks.bounds(plan, spending=spending)]
+            yield f"{shape:20s} {f'{spending} at {text}':44s} {plain(list(plan), levels):5.1f}"
+    runs = list(range(looks.LEAST_RUNS, MOST_RUNS + 1))
+    told = [looks.anytime(samples[0, :n].tolist()).half_width / samples[0, :n].std(ddof=1) for n in runs]
+    yield f"{shape:20s} {f'any-time interval after every run, {runs[0]} to {runs[-1]}':44s} {erring(runs, told):5.1f}"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--trials", type=int, default=2000, help="simulated data sets per row")
+    parser.add_argument("--resamples", type=int, default=1000, help="of each bootstrap interval")
+    options = parser.parse_args()
+    print("coverage of 95 % intervals, %; width beside Student's: median, mean")
+    print(" " * 17 + "   ".join(f"{name:^17s}" for name in ("auto", *METHODS)).rstrip())
+    for shape in SHAPES:
+        for n in SIZES:
+            print(coverage(shape, n, options.trials, options.resamples), flush=True)
+    print(f"\nfalse findings in {10 * options.trials:,} comparisons of a thing with itself, %")
+    for shape in NULLS:
+        for row in false_findings(shape, 10 * options.trials):
+            print(row, flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,178 @@
+"""Two arms against each other: paired over the same seeds or items, or two independent groups.
+
+A comparison holds the effect (new minus old) with its interval, an exact p-value, standardised sizes, the posterior
+probability that the new arm is better, and, where a margin was declared, whether it is proven not to be worse, or
+proven to be the same, by more than that. Nothing here looks at whether the data seem normal before choosing a test:
+deciding by a pre-test makes the error rate worse, not better. Paired, the correlation of the pairs and the share of
+variance that pairing saved are told, since pairing helps only as far as they go together.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sharpen.stats import effects, exact, student
+from sharpen.stats.errors import BadData
+from sharpen.stats.means import Estimate, interval
+from sharpen.stats.resampling import numbers
+
+_FEW_PAIRS = exact.pairs_needed(0.05)
+
+
+@dataclass(frozen=True, slots=True)
+class Margin:
+    """A margin fixed before the data: `not_worse` if the effect is proven above -size, `same` if within -size..size,
+    each at level alpha (one-sided, twice for `same`)."""
+
+    size: float
+    not_worse: bool
+    same: bool
+    p_not_worse: float
+    p_same: float
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """`effect` is new minus old. `saved` is the share of the variance of the difference that pairing took away."""
+
+    new: Estimate
+    old: Estimate
+    effect: Estimate
+    paired: bool
+    test: exact.Test
+    p_t: float
+    d: float | None
+    hedges_g: float | None
+    d_z: float | None
+    cliffs_delta: float
+    win_share: float
+    better: float
+    """The posterior probability that the effect is above 0, under the reference prior."""
+    correlation: float | None = None
+    saved: float | None = None
+    margin: Margin | None = None
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def significant(self) -> bool:
+        return self.test.p <= 1 - self.effect.level
+
+
+def paired(
+    new: Sequence[float],
+    old: Sequence[float],
+    *,
+    level: float = 0.95,
+    method: str = "auto",
+    margin: float | None = None,
+    seed: int = 0,
+) -> Comparison:
+    """The arms on the same seeds or items, in the same order."""
+    if len(new) != len(old):
+        raise BadData(f"pairs need both values: {len(new)} of the new arm, {len(old)} of the old one")
+    one, other = numbers(new, 2, "pairs"), numbers(old, 2, "pairs")
+    differences = one - other
+    n = len(differences)
+    error = float(differences.std(ddof=1)) / math.sqrt(n)
+    effect = interval(differences.tolist(), level, method, seed=seed)
+    test = exact.sign_flip(differences.tolist(), seed)
+    unpaired_variance = float(one.var(ddof=1) + other.var(ddof=1))
+    saved = 1 - float(differences.var(ddof=1)) / unpaired_variance if unpaired_variance > 0 else None
+    warnings = []
+    if not test.can_reach:
+        warnings.append(
+            f"{n} pairs can't come below p = {test.smallest_p:.3g}, whatever they show: for 0.05 it takes {_FEW_PAIRS}"
+        )
+    if saved is not None and saved < 0:
+        warnings.append("the pairs do not go together: pairing widened the interval here")
+    return Comparison(
+        interval(one.tolist(), level, method, seed=seed),
+        interval(other.tolist(), level, method, seed=seed),
+        effect,
+        True,
+        test,
+        _p(effect.value, error, n - 1),
+        effects.cohen_d(new, old),
+        effects.hedges_g(new, old),
+        effects.d_z(differences.tolist()),
+        effects.cliffs_delta(new, old),
+        effects.win_share(new, old),
+        _better(effect.value, error, n - 1),
+        effects.correlation(new, old),
+        saved,
+        _margin(margin, effect.value, error, n - 1, 1 - level),
+        tuple(warnings),
+    )
+
+
+def unpaired(
+    new: Sequence[float],
+    old: Sequence[float],
+    *,
+    level: float = 0.95,
+    method: str = "auto",
+    margin: float | None = None,
+    seed: int = 0,
+) -> Comparison:
+    """The arms as independent groups: Welch's interval, which does not take their spreads to be equal."""
+    one, other = numbers(new, 2, "values of the new arm"), numbers(old, 2, "values of the old arm")
+    parts = [float(one.var(ddof=1)) / len(one), float(other.var(ddof=1)) / len(other)]
+    error = math.sqrt(sum(parts))
+    freedom = welch_freedom(parts, (len(one), len(other)))
+    difference = float(one.mean() - other.mean())
+    half = student.critical(level, freedom) * error if error > 0 else 0.0
+    effect = Estimate(difference, difference - half, difference + half, len(one) + len(other), "Welch's t", level)
+    test = exact.permutation(new, old, seed)
+    warnings = []
+    if not test.can_reach:
+        warnings.append(
+            f"{len(one)} against {len(other)} runs can't come below p = {test.smallest_p:.3g}, whatever they show: "
+            "for 0.05 it takes 4 in each arm"
+        )
+    return Comparison(
+        interval(one.tolist(), level, method, seed=seed),
+        interval(other.tolist(), level, method, seed=seed),
+        effect,
+        False,
+        test,
+        _p(difference, error, freedom),
+        effects.cohen_d(new, old),
+        effects.hedges_g(new, old),
+        None,
+        effects.cliffs_delta(new, old),
+        effects.win_share(new, old),
+        _better(difference, error, freedom),
+        margin=_margin(margin, difference, error, freedom, 1 - level),
+        warnings=tuple(warnings),
+    )
+
+
+def welch_freedom(parts: Sequence[float], sizes: Sequence[int]) -> float:
+    """Welch's degrees of freedom, from each group's variance over its size."""
+    below = sum(part**2 / (size - 1) for part, size in zip(parts, sizes, strict=True))
+    return sum(parts) ** 2 / below if below > 0 else float(sum(sizes) - len(sizes))
+
+
+def _p(effect: float, error: float, freedom: float) -> float:
+    if error == 0.0:
+        return 1.0 if effect == 0.0 else 0.0
+    return student.two_sided(effect / error, freedom)
+
+
+def _better(effect: float, error: float, freedom: float) -> float:
+    if error == 0.0:
+        return 0.5 if effect == 0.0 else float(effect > 0)
+    return student.cdf(effect / error, freedom)
+
+
+def _margin(size: float | None, effect: float, error: float, freedom: float, alpha: float) -> Margin | None:
+    if size is None:
+        return None
+    if not 0 < size < math.inf:
+        raise BadData(f"a margin must be above 0, got {size:g}")
+    above = 1 - _better(effect + size, error, freedom)
+    below = _better(effect - size, error, freedom)
+    both = max(above, below)
+    return Margin(size, above <= alpha, both <= alpha, above, both)

@@ -1,0 +1,121 @@
+"""Tests that count instead of assuming a distribution: sign flips for pairs, permutations for two groups, McNemar's.
+
+Under "no difference" the sign of each paired difference, or the group of each value, is arbitrary. The p-value is the
+share of all such arrangements whose effect is at least as large as the one seen, two-sided. All arrangements are
+counted where there are few enough; else as many as `RESAMPLES` are drawn from the given seed, the one seen counted
+among them. `smallest_p` says what a design can reach at best: five pairs can never come below 0.05.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sharpen.stats.resampling import numbers
+
+if TYPE_CHECKING:
+    from sharpen.stats.resampling import Floats
+
+RESAMPLES = 99_999
+_MOST_PAIRS = 20
+_MOST_ARRANGEMENTS = 300_000
+_CHUNK = 4_000_000
+_SAME = 1e-12
+"""Sums within this share of the largest possible one count as equal: they differ by rounding only."""
+
+
+@dataclass(frozen=True, slots=True)
+class Test:
+    """A two-sided p-value, how it was found, and the smallest one the design could have given."""
+
+    p: float
+    method: str
+    smallest_p: float
+
+    @property
+    def can_reach(self) -> bool:
+        """Whether the design can come below 0.05 at all."""
+        return self.smallest_p < 0.05
+
+
+def sign_flip(differences: Sequence[float], seed: int = 0) -> Test:
+    """Whether the mean of paired differences is 0."""
+    data = numbers(differences, what="differences")
+    n = len(data)
+    least = 2.0 ** (1 - n)
+    if not data.any():
+        return Test(1.0, "exact sign flips", least)
+    if np.isin(data, (-1.0, 0.0, 1.0)).all():
+        exact = mcnemar(int((data == 1.0).sum()), int((data == -1.0).sum()))
+        return Test(exact.p, "exact sign flips", least)
+    bound = abs(float(data.sum())) - _SAME * float(np.abs(data).sum())
+    if n <= _MOST_PAIRS:
+        sums = np.zeros(1)
+        for value in data:
+            sums = np.concatenate([sums + value, sums - value])
+        return Test(float((np.abs(sums) >= bound).mean()), "exact sign flips", least)
+    hits = 0
+    for signs in _blocks(n, seed, lambda generator, rows: generator.integers(0, 2, size=(rows, n)) * 2 - 1):
+        hits += int((np.abs(signs @ data) >= bound).sum())
+    return Test((hits + 1) / (RESAMPLES + 1), f"{RESAMPLES:,} sign flips", least)
+
+
+def permutation(new: Sequence[float], old: Sequence[float], seed: int = 0) -> Test:
+    """Whether two independent groups have the same mean."""
+    one, other = numbers(new, what="values of the first group"), numbers(old, what="values of the second group")
+    n, m = len(one), len(other)
+    pool = np.concatenate([one, other])
+    arrangements = math.comb(n + m, n)
+    # Where the groups are equally large, swapping them gives the same absolute difference.
+    least = (2.0 if n == m else 1.0) / arrangements
+    seen = abs(one.mean() - other.mean())
+    bound = seen - _SAME * float(np.abs(pool).max(initial=0.0))
+    if arrangements <= _MOST_ARRANGEMENTS:
+        places = np.fromiter(
+            itertools.chain.from_iterable(itertools.combinations(range(n + m), n)),
+            dtype=np.int32,
+            count=arrangements * n,
+        ).reshape(arrangements, n)
+        return Test(_share_beyond(pool, pool[places].sum(axis=1), n, m, bound), "exact permutations", least)
+    hits = 0
+    for order in _blocks(n + m, seed, lambda generator, rows: generator.random((rows, n + m)).argpartition(n, axis=1)):
+        sums = pool[order[:, :n]].sum(axis=1)
+        hits += round(_share_beyond(pool, sums, n, m, bound) * len(sums))
+    return Test((hits + 1) / (RESAMPLES + 1), f"{RESAMPLES:,} permutations", least)
+
+
+def mcnemar(gained: int, lost: int) -> Test:
+    """Pairs of 0 and 1: whether as many were lost as gained, by the exact binomial."""
+    n = gained + lost
+    if n == 0:
+        return Test(1.0, "exact McNemar", 1.0)
+    tail = sum(math.comb(n, k) for k in range(min(gained, lost) + 1))
+    return Test(float(min(1.0, 2 * tail / 2**n)), "exact McNemar", 2.0 ** (1 - n))
+
+
+def smallest_p(pairs: int) -> float:
+    """The smallest two-sided p-value that so many pairs can give."""
+    return 2.0 ** (1 - pairs)
+
+
+def pairs_needed(alpha: float = 0.05) -> int:
+    """How few pairs can come to or below `alpha` at all: 6 for 0.05."""
+    return max(1, math.ceil(1 - math.log2(alpha)))
+
+
+def _share_beyond(pool: Floats, sums: Floats, n: int, m: int, bound: float) -> float:
+    differences = np.abs(sums / n - (pool.sum() - sums) / m)
+    return float((differences >= bound).mean())
+
+
+def _blocks(width: int, seed: int, draw):  # type: ignore[no-untyped-def]
+    """Random arrangements in blocks of rows, `RESAMPLES` in all."""
+    generator = np.random.Generator(np.random.PCG64(seed))
+    rows = max(1, _CHUNK // width)
+    for start in range(0, RESAMPLES, rows):
+        yield draw(generator, min(rows, RESAMPLES - start))

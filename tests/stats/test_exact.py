@@ -1,0 +1,110 @@
+"""Exact tests count what scipy counts, and say what a design can't reach."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from sharpen.stats import exact
+from sharpen.stats.errors import BadData
+
+halves = st.integers(-20, 20).map(lambda k: k / 2)
+quick = settings(max_examples=30, deadline=None)
+
+
+def _difference(x: np.ndarray, y: np.ndarray, axis: int = 0) -> np.ndarray:
+    return np.asarray(np.mean(x, axis=axis) - np.mean(y, axis=axis))
+
+
+@quick
+@given(st.lists(halves, min_size=2, max_size=9))
+def test_sign_flips_count_what_scipy_counts(differences: list[float]) -> None:
+    data = (np.array(differences), np.zeros(len(differences)))
+    expected = stats.permutation_test(
+        data, _difference, permutation_type="samples", vectorized=True, n_resamples=np.inf
+    )
+    assert exact.sign_flip(differences).p == pytest.approx(expected.pvalue)
+
+
+@quick
+@given(st.lists(halves, min_size=2, max_size=4), st.lists(halves, min_size=4, max_size=4))
+def test_permutations_of_equal_groups_count_what_scipy_counts(new: list[float], old: list[float]) -> None:
+    old = old[: len(new)]
+    data = (np.array(new), np.array(old))
+    expected = stats.permutation_test(data, _difference, vectorized=True, n_resamples=np.inf)
+    assert exact.permutation(new, old).p == pytest.approx(expected.pvalue)
+
+
+@quick
+@given(st.lists(halves, min_size=1, max_size=5), st.lists(halves, min_size=1, max_size=5))
+def test_permutations_of_unequal_groups_count_all_as_far_off(new: list[float], old: list[float]) -> None:
+    from itertools import combinations
+
+    pool = np.array(new + old)
+    seen = abs(np.mean(new) - np.mean(old))
+    far = []
+    for places in combinations(range(len(pool)), len(new)):
+        mask = np.zeros(len(pool), bool)
+        mask[list(places)] = True
+        far.append(abs(pool[mask].mean() - pool[~mask].mean()) >= seen - 1e-9)
+    assert exact.permutation(new, old).p == pytest.approx(np.mean(far))
+
+
+@quick
+@given(st.integers(0, 60), st.integers(0, 60))
+def test_mcnemar_is_the_exact_binomial(gained: int, lost: int) -> None:
+    expected = stats.binomtest(gained, gained + lost).pvalue if gained + lost else 1.0
+    assert exact.mcnemar(gained, lost).p == pytest.approx(expected)
+    flips = exact.sign_flip([1.0] * gained + [-1.0] * lost + [0.0])
+    assert flips.p == pytest.approx(expected)
+
+
+def test_many_pairs_are_drawn_and_close_to_the_t_test() -> None:
+    values = np.random.Generator(np.random.PCG64(1)).normal(0.3, 1, 40).tolist()
+    found = exact.sign_flip(values, seed=1)
+    assert found.method == "99,999 sign flips"
+    assert found.p == pytest.approx(stats.ttest_1samp(values, 0).pvalue, abs=0.01)
+    assert found == exact.sign_flip(values, seed=1)
+
+
+def test_many_runs_are_drawn_and_close_to_the_t_test() -> None:
+    generator = np.random.Generator(np.random.PCG64(2))
+    new, old = generator.normal(0.6, 1, 20).tolist(), generator.normal(0, 1, 25).tolist()
+    found = exact.permutation(new, old)
+    assert found.method == "99,999 permutations"
+    assert found.p == pytest.approx(stats.ttest_ind(new, old).pvalue, abs=0.01)
+
+
+def test_a_p_value_is_never_nought_however_clear_the_case() -> None:
+    assert exact.sign_flip([1.0 + k / 10 for k in range(30)]).p == pytest.approx(1e-5)
+
+
+def test_five_pairs_and_three_runs_can_not_come_below_a_twentieth() -> None:
+    clear = [1.0, 1.1, 1.2, 1.3, 1.4, 1.5]
+    assert exact.sign_flip(clear[:5]).p == exact.smallest_p(5) == 0.0625
+    assert not exact.sign_flip(clear[:5]).can_reach
+    assert exact.sign_flip(clear).p == 0.03125
+    assert exact.pairs_needed(0.05) == 6
+    assert exact.permutation(clear[3:], clear[:3]).smallest_p == pytest.approx(0.1)
+    assert exact.permutation([5.0, 6.0, 7.0, 8.0], [1.0, 2.0, 3.0, 4.0]).smallest_p == pytest.approx(2 / 70)
+
+
+def test_order_and_sign_do_not_matter() -> None:
+    values = [0.4, -0.1, 0.7, 0.2, 0.3, -0.6, 0.9]
+    assert exact.sign_flip(values).p == exact.sign_flip(values[::-1]).p == exact.sign_flip([-v for v in values]).p
+    assert exact.permutation(values[:3], values[3:]).p == exact.permutation(values[3:], values[:3]).p
+
+
+def test_no_difference_at_all_is_a_p_of_one() -> None:
+    assert exact.sign_flip([0.0] * 8).p == 1.0
+    assert exact.permutation([2.0] * 3, [2.0] * 4).p == 1.0
+
+
+def test_nothing_to_test_is_said() -> None:
+    with pytest.raises(BadData, match="0 differences; at least 1"):
+        exact.sign_flip([])
+    with pytest.raises(BadData, match="0 values of the second group"):
+        exact.permutation([1.0], [])
