@@ -37,8 +37,7 @@ def write_atomic(path: Path, text: str | bytes) -> None:
     """Replace `path` by `text` in one step: temporary file beside it, fsync, rename."""
     data = text.encode() if isinstance(text, str) else text
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=_TEMPORARY)
+        handle, temporary = _beside(path)
         try:
             with os.fdopen(handle, "wb") as file:
                 file.write(data)
@@ -51,6 +50,14 @@ def write_atomic(path: Path, text: str | bytes) -> None:
             raise
     except OSError as error:
         raise storage_error(path, error) from error
+
+
+def _beside(path: Path) -> tuple[int, str]:
+    try:
+        return tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=_TEMPORARY)
+    except FileNotFoundError:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=_TEMPORARY)
 
 
 def sweep(folder: Path) -> None:

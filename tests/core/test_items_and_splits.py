@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -85,6 +86,17 @@ def test_soft_is_hard_where_it_is_not_given() -> None:
 def test_a_failure_has_no_score() -> None:
     failed = Outcome("x", None, None, failure=Failure(FailureKind.TIMEOUT, "late"))
     assert not failed.scored and failed.hard is None
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), None, "3"])
+def test_a_measure_that_is_no_finite_number_is_refused_by_name(value: Any) -> None:
+    with pytest.raises(ValueError, match=f"measure 'length' of item 'x' must be a finite number, got {value!r}"):
+        scored("x", 1, measures={"size": 2.0, "length": value})
+
+
+def test_measures_are_kept_beside_the_score_as_numbers() -> None:
+    assert scored("x", 0, measures={"length": 3, "ok": True}).measures == {"length": 3.0, "ok": 1.0}
+    assert scored("x", 0).measures == {}
 
 
 counts = st.integers(0, 10**6)

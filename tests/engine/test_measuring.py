@@ -6,9 +6,10 @@ import asyncio
 import dataclasses
 import gc
 import json
+import time
 import tracemalloc
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -18,6 +19,7 @@ from sharpen.core.candidate import Candidate
 from sharpen.core.chat import Message, Reply, Request
 from sharpen.core.errors import BudgetExhausted, ModelError, ModelErrorKind, NotDeterministic, TooManyFailures
 from sharpen.core.item import Item
+from sharpen.core.objective import Objective
 from sharpen.core.outcome import Failure, FailureKind, Outcome, scored
 from sharpen.core.rng import Stream
 from sharpen.core.task import Attempt, Splits, Task
@@ -25,6 +27,7 @@ from sharpen.core.usage import Usage
 from sharpen.engine.budget import Caps
 from sharpen.engine.evaluation import Evaluation, Group
 from sharpen.engine.events import BudgetEnded
+from sharpen.engine.gateway import Stopped
 from sharpen.engine.job import Job
 from sharpen.engine.replay import read_events
 from sharpen.engine.retry import RetryPolicy
@@ -104,6 +107,91 @@ def story(folder: Path) -> list[dict[str, Any]]:
     return [
         {key: value for key, value in line.items() if key != "clock"} for line in read_events(folder / "events.jsonl")
     ]
+
+
+class Weighed(Length):
+    """Gives a measure, but not for every item."""
+
+    async def rollout(self, item: Item, candidate: Candidate, attempt: Attempt) -> Outcome:
+        outcome = await super().rollout(item, candidate, attempt)
+        size = len(outcome.answer) + int(item.id.split("-")[1]) / 10
+        return dataclasses.replace(outcome, measures={} if item.id.endswith("-3") else {"size": size})
+
+
+def test_measures_come_in_item_order_and_are_told_and_found_again(tmp_path: Path) -> None:
+    async def do(job: Job) -> Evaluation:
+        await job.evaluate(A, job.splits.train[3:5], purpose="some")
+        return await job.evaluate(A, job.splits.train[2:6], purpose="all")
+
+    for _ in range(2):
+        found = work(tmp_path / "job", Fake(), do, task=Weighed())
+        assert found.measures == {"size": [14.2, None, 14.4, 14.5]}
+        assert found.measured("size") == pytest.approx((14.2 + 14.4 + 14.5) / 3)
+        assert found.measured("weight") is None
+        assert [group["measures"] for line in story(tmp_path / "job") for group in line["groups"]] == [
+            {"size": [None, 14.4]},
+            {"size": [14.2, None, 14.4, 14.5]},
+        ]
+
+
+def test_a_task_without_measures_tells_of_none(tmp_path: Path) -> None:
+    async def do(job: Job) -> Evaluation:
+        return await job.evaluate(A, job.splits.val, purpose="all")
+
+    assert work(tmp_path / "job", Fake(), do).measures == {}
+    assert "measures" not in story(tmp_path / "job")[0]["groups"][0], "old stories are retold line by line"
+
+
+class Aimless(Weighed):
+    objectives: Mapping[str, Objective] = {"size": Objective("min")}
+
+
+def test_an_aim_that_is_not_measured_is_an_error_of_the_task(tmp_path: Path) -> None:
+    async def do(job: Job) -> Evaluation:
+        return await job.evaluate(A, job.splits.train[2:6], purpose="all")
+
+    with pytest.raises(ValueError, match="task 'length' aims at 'size', but item 'train-3' came back without"):
+        work(tmp_path / "job", Fake(), do, task=Aimless())
+
+
+class Counting(Length):
+    """Calls no model, and does something else each time instead."""
+
+    def __init__(self, each: Callable[[int], None]) -> None:
+        super().__init__(0)
+        self.each, self.rollouts = each, 0
+
+    async def rollout(self, item: Item, candidate: Candidate, attempt: Attempt) -> Outcome:
+        self.rollouts += 1
+        self.each(self.rollouts)
+        return scored(item.id, 1)
+
+
+def test_a_task_that_calls_no_model_can_be_stopped_between_rollouts(tmp_path: Path) -> None:
+    async def do(job: Job) -> Evaluation:
+        task.each = lambda number: setattr(job.runtime.gateway, "stopping", number >= 3)
+        return await job.evaluate(A, job.splits.train, purpose="all")
+
+    task = Counting(lambda number: None)
+    with pytest.raises(Stopped):
+        work(tmp_path / "job", Fake(), do, task=task, workers=1)
+    assert task.rollouts == 3
+
+
+def test_rollouts_without_calls_are_refused_by_the_clock_alone(tmp_path: Path) -> None:
+    async def do(job: Job) -> list[str]:
+        job.budget.keep_time(100)
+        with pytest.raises(BudgetExhausted) as refused:
+            for item in job.splits.train:
+                await job.evaluate(A, [item], purpose="train")
+        with job.budget.closing():
+            await job.evaluate(A, job.splits.test, purpose="test")
+        return [str(refused.value), str(task.rollouts)]
+
+    task = Counting(lambda number: time.sleep(0.002))
+    refused, rollouts = work(tmp_path / "job", Fake(), do, task=task, caps=Caps(calls=1, seconds=0.3))
+    assert refused == "the cap of 0.3 seconds is reached"
+    assert 11 <= int(rollouts) <= 21, "time was kept for a hundred, so only a few were done before the closing ones"
 
 
 def unhealing(kind: ModelErrorKind = K.BAD_REQUEST) -> ModelError:

@@ -13,6 +13,7 @@ import pytest
 
 from sharpen.core.chat import Reply
 from sharpen.core.errors import StorageError, UsageError
+from sharpen.core.outcome import scored
 from sharpen.ledger import store
 from sharpen.ledger.store import Ledger
 from sharpen.testing.ledgers import key, outcome
@@ -36,6 +37,22 @@ def test_a_ledger_of_another_version_is_refused_by_name(tmp_path: Path) -> None:
     connection.close()
     with pytest.raises(UsageError, match=r"ledger\.db is a ledger of schema version 99; this sharpen reads version 1"):
         Ledger(path)
+
+
+def test_a_ledger_from_before_there_were_measures_is_read_and_written(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.db"
+    with Ledger(path) as ledger:
+        ledger.add_rollout(key(1), "task", "candidate", 0, outcome("a"))
+    connection = sqlite3.connect(path)
+    connection.execute("ALTER TABLE rollouts DROP COLUMN measures")
+    connection.commit()
+    connection.close()
+    with Ledger(path) as one, Ledger(path) as other:
+        assert one.outcome(key(1)) == outcome("a")
+        assert one.scores([key(1)])[key(1)].measures == {}
+        other.add_rollout(key(2), "task", "candidate", 0, scored("b", 1, measures={"length": 4}))
+        other.flush()
+        assert one.scores([key(2)])[key(2)].measures == {"length": 4.0}
 
 
 def test_rows_are_committed_as_soon_as_the_event_loop_waits(tmp_path: Path) -> None:

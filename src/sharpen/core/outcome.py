@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from math import isfinite
+from numbers import Real
 
 from sharpen.core.chat import Message
 from sharpen.core.digest import Json
@@ -34,7 +36,8 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """`hard` and `soft` are scores in 0..1; both are None exactly when `failure` is set."""
+    """`hard` and `soft` are scores in 0..1; both are None exactly when `failure` is set. `measures` are what was measured
+    besides, by name and in units of their own: a sum of radii, an answer's length. Every one is a finite number."""
 
     item_id: str
     hard: float | None
@@ -44,6 +47,17 @@ class Outcome:
     trajectory: tuple[Message, ...] = ()
     usage: Mapping[str, Usage] = field(default_factory=dict)
     failure: Failure | None = None
+    measures: Mapping[str, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.measures:
+            object.__setattr__(self, "measures", {name: self._finite(name) for name in self.measures})
+
+    def _finite(self, name: str) -> float:
+        value = self.measures[name]
+        if not isinstance(value, Real) or not isfinite(value):
+            raise ValueError(f"measure {name!r} of item {self.item_id!r} must be a finite number, got {value!r}")
+        return float(value)
 
     @property
     def scored(self) -> bool:
@@ -53,6 +67,20 @@ class Outcome:
     def total(self) -> Usage:
         """Usage of all roles together."""
         return sum(self.usage.values(), NOTHING)
+
+    def charged(self, item_id: str, usage: Mapping[str, Usage]) -> Outcome:
+        """The same outcome, told whose it is and what it used. Said field by field: every rollout comes through here."""
+        return Outcome(
+            item_id,
+            self.hard,
+            self.soft,
+            self.answer,
+            self.feedback,
+            self.trajectory,
+            usage,
+            self.failure,
+            self.measures,
+        )
 
     def body(self) -> Json:
         """The part that is kept for reading, next to the scores and the usage."""
@@ -67,10 +95,11 @@ def scored(
     answer: str = "",
     feedback: str = "",
     trajectory: tuple[Message, ...] = (),
+    measures: Mapping[str, float] | None = None,
 ) -> Outcome:
-    """An outcome with a score. `soft` is `hard` where a scorer has no finer scale."""
+    """An outcome with a score. `soft` is `hard` where a scorer has no finer scale. `measures` are raw values beside it."""
     hard = float(hard)
     soft = hard if soft is None else float(soft)
     if not (0.0 <= hard <= 1.0 and 0.0 <= soft <= 1.0):
         raise ValueError(f"scores must lie in 0..1, got hard={hard}, soft={soft} for item {item_id!r}")
-    return Outcome(item_id, hard, soft, answer, feedback, trajectory)
+    return Outcome(item_id, hard, soft, answer, feedback, trajectory, measures=measures or {})

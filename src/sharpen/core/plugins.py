@@ -7,8 +7,10 @@ the program down: it is an error that names the package where it is asked for, a
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+import sys
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from typing import TYPE_CHECKING
 
 from sharpen.core.errors import UsageError
@@ -28,10 +30,16 @@ def installed(group: str, built_in: Collection[str] = ()) -> dict[str, EntryPoin
     from importlib.metadata import entry_points  # slow to import, and not needed for what is built in
 
     found: dict[str, EntryPoint] = {}
-    for entry in sorted(entry_points(group=group), key=lambda entry: (entry.name, package(entry))):
+    for entry in _entries(group, tuple(sys.path), entry_points):
         if entry.name not in built_in:
             found.setdefault(entry.name, entry)
     return found
+
+
+@cache
+def _entries(group: str, path: tuple[str, ...], find: Callable[..., Iterable[EntryPoint]]) -> tuple[EntryPoint, ...]:
+    """Found once for a search path: it takes reading a file of every package there is."""
+    return tuple(sorted(find(group=group), key=lambda entry: (entry.name, package(entry))))
 
 
 def load(entry: EntryPoint) -> object:

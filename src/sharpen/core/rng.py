@@ -9,6 +9,7 @@ are written out here rather than borrowed, so that a Python upgrade can't change
 from __future__ import annotations
 
 import hashlib
+import struct
 from collections.abc import Sequence
 from typing import TypeVar
 
@@ -16,8 +17,8 @@ from sharpen.core.digest import canonical
 
 T = TypeVar("T")
 
-_WORD = 8
-_WORDS_PER_BLOCK = 8
+_BLOCK = struct.Struct(">8Q")
+_WORDS = 1 << 64
 _UNIT = 1.0 / (1 << 53)
 
 
@@ -27,18 +28,16 @@ class Stream:
     def __init__(self, seed: int, *scope: str | int) -> None:
         self._key = hashlib.blake2b(canonical([seed, *scope]).encode(), digest_size=32).digest()
         self._counter = 0
-        self._block = b""
-        self._used = 0
+        self._block: list[int] = []
+        """Words of the current block that are not used yet, the next one last."""
 
     def word(self) -> int:
         """The next 64 random bits."""
-        if self._used == len(self._block):
-            self._block = hashlib.blake2b(self._counter.to_bytes(8, "big"), key=self._key).digest()
+        if not self._block:
+            digest = hashlib.blake2b(self._counter.to_bytes(8, "big"), key=self._key).digest()
             self._counter += 1
-            self._used = 0
-        word = int.from_bytes(self._block[self._used : self._used + _WORD], "big")
-        self._used += _WORD
-        return word
+            self._block.extend(reversed(_BLOCK.unpack(digest)))
+        return self._block.pop()
 
     def random(self) -> float:
         """A float in [0, 1)."""
@@ -48,7 +47,7 @@ class Stream:
         """An integer in [0, n), every one equally likely."""
         if n <= 0:
             raise ValueError(f"below() needs a positive bound, got {n}")
-        limit = (1 << 64) - (1 << 64) % n
+        limit = _WORDS - _WORDS % n
         while True:
             word = self.word()
             if word < limit:
@@ -61,8 +60,13 @@ class Stream:
     def shuffled(self, values: Sequence[T]) -> list[T]:
         """A new list with `values` in random order."""
         result = list(values)
+        draw = self.word
         for i in range(len(result) - 1, 0, -1):
-            j = self.below(i + 1)
+            # As `below(i + 1)`, written out: tasks that generate their items spend their time here.
+            word = draw()
+            while word >= _WORDS - _WORDS % (i + 1):
+                word = draw()
+            j = word % (i + 1)
             result[i], result[j] = result[j], result[i]
         return result
 

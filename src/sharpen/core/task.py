@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import importlib.util
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -18,6 +18,7 @@ from sharpen.core.candidate import Candidate
 from sharpen.core.chat import Reply, Request
 from sharpen.core.errors import UsageError
 from sharpen.core.item import Item
+from sharpen.core.objective import Objective
 from sharpen.core.outcome import Outcome
 from sharpen.core.rng import Stream
 
@@ -56,17 +57,22 @@ class Splits:
 
 @dataclass(frozen=True)
 class Requirements:
-    """What must be there for a task to run: Python packages by import name, programs on the path, a network."""
+    """What must be there for a task to run: Python packages by import name, programs on the path, a network.
+
+    `checks` are for what is not found out by a name alone (that sandboxes work here); each gives what is missing, or None.
+    """
 
     packages: tuple[str, ...] = ()
     programs: tuple[str, ...] = ()
     network: bool = False
+    checks: tuple[Callable[[], str | None], ...] = ()
 
     def missing(self) -> list[str]:
         """What is not there, in words; empty when the task can run."""
         return [
             *(f"Python package {name}" for name in self.packages if importlib.util.find_spec(name) is None),
             *(f"program {name}" for name in self.programs if shutil.which(name) is None),
+            *(lacking for check in self.checks if (lacking := check()) is not None),
         ]
 
 
@@ -105,7 +111,12 @@ class Task:
     prompts: Mapping[str, str] = {}
     """Texts a trainer's prompts are to be replaced with for this task, by the prompt's name."""
     calls_per_rollout: int = 1
-    """The most model calls one rollout makes; the budget reserves this many before it starts one."""
+    """The most model calls one rollout makes; the budget reserves this many before it starts one. A task that says 0 needs
+    no model, and none is opened for it."""
+    objectives: Mapping[str, Objective] = {}
+    """What the task aims at, where it is several things. Each is a measure that every scored outcome gives."""
+    untrainable: str = ""
+    """Why nothing of the task can be trained, where that is so. It can then be evaluated, and training refuses at once."""
 
     def splits(self) -> Splits:
         raise NotImplementedError

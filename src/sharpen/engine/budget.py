@@ -22,6 +22,10 @@ OPTIMIZER = "optimizer"
 _MARGIN = 1.2
 """Tokens and seconds set aside are estimates from what calls cost so far; this much more is kept, to be on the safe side."""
 
+_SPARE = 0.2
+"""Share of the seconds, or of `_LONG` ones, kept beside the time that rollouts without a model are likely to take."""
+_LONG = 60.0
+
 
 @dataclass(frozen=True)
 class Caps:
@@ -54,6 +58,12 @@ class Budget:
     _kept: Hold = field(default_factory=lambda: Hold(0, 0, 0.0))
     """What the calls set aside are likely to use. Reckoned anew before each batch and not within one, where the order in
     which calls end would have a say in it."""
+    _owed: int = 0
+    """Rollouts of the closing measurement that call no model: time is all they take."""
+    _spare: float = 0.0
+    _closing: bool = False
+    _free: tuple[int, float] = (0, 0.0)
+    """How many rollouts called no model, and the seconds they took, side by side as they were."""
     _began: tuple[float, int] | None = None
     """Seconds and calls at the first hold: the pace of calls is reckoned from there, not from a model's slow start."""
     _waiting: int = 0
@@ -69,23 +79,41 @@ class Budget:
         """Keep this many calls, and what they are likely to cost, for the end."""
         self._aside = calls
 
+    @property
+    def owed(self) -> int:
+        """Rollouts for which time is kept."""
+        return self._owed
+
+    def keep_time(self, rollouts: int, *, training: bool = True) -> None:
+        """Keep the time that so many rollouts are likely to take for the end, where rollouts call no model. Such rollouts
+        may take next to no time, so a little is kept for what is done around them, most of it while still training."""
+        self._owed = rollouts
+        self._spare = (_SPARE if training else _SPARE / 4) * bool(rollouts)
+
+    def rolled_out(self, rollouts: int, seconds: float) -> None:
+        """Count rollouts that called no model."""
+        self._free = (self._free[0] + rollouts, self._free[1] + seconds)
+
     @contextmanager
     def closing(self) -> Iterator[None]:
         """Within this context, what was set aside may be used."""
         aside, self._aside = self._aside, 0
+        self._closing = True
         self._keep()
         try:
             yield
         finally:
-            self._aside = aside
+            self._aside, self._closing = aside, False
             self._keep()
 
-    def admit(self, calls: int, *, told: bool = False) -> None:
+    def admit(self, calls: int, *, free: int = 0, told: bool = False) -> None:
         """Refuse a batch of rollouts whose calls can't all be made, or, going by what rollouts cost so far, can't all be
-        paid for. Checked before any of it starts, so that where a cap ends a job does not depend on how many calls ran at
-        once, and nothing is spent on half a batch. What was `told` before was not refused, and is not refused now."""
+        paid for; or, where they are `free` and call no model, can't all be done in time. Checked before any of it starts, so
+        that where a cap ends a job does not depend on how many calls ran at once, and nothing is spent on half a batch. What
+        was `told` before was not refused, and is not refused now. Nor is a closing measurement that calls no model, which
+        costs nothing but the time that was kept for it, and perhaps a little more."""
         self._keep()
-        if told:
+        if told or (self._closing and not calls):
             return
         if self.caps.calls is not None and self.spent.calls + calls + self._aside > self.caps.calls:
             raise BudgetExhausted(
@@ -93,7 +121,7 @@ class Budget:
                 f"{self._aside} set aside for the closing measurement, {calls} more needed"
             )
         likely = self._likely(calls)
-        missing = self._missing(Hold(0, likely.tokens, likely.money))
+        missing = self._missing(Hold(0, likely.tokens, likely.money)) or self._late(free)
         if missing is not None:
             raise BudgetExhausted(missing)
 
@@ -164,11 +192,13 @@ class Budget:
         share = calls / max(1, self._rolled.calls)
         return Hold(0, round(self._rolled.tokens * share), (self._rolled.money or 0.0) * share)
 
-    def _late(self) -> str | None:
+    def _late(self, free: int = 0) -> str | None:
         if self.caps.seconds is None:
             return None
         elapsed = self.elapsed()
-        needed = elapsed + self._aside * _MARGIN * self._pace(elapsed)
+        owed = (free + self._owed) * self._free[1] / max(1, self._free[0])
+        spare = self._spare * min(self.caps.seconds, _LONG)
+        needed = elapsed + spare + _MARGIN * (self._aside * self._pace(elapsed) + owed)
         return f"the cap of {self.caps.seconds:g} seconds is reached" if needed > self.caps.seconds else None
 
     def _pace(self, elapsed: float) -> float:

@@ -20,9 +20,10 @@ def save(folder: Path, candidate: Candidate, step: int, metrics: Mapping[str, Js
     """Write a checkpoint and return its path relative to the job's folder. Writing it again changes nothing."""
     relative = PurePosixPath("checkpoints") / (name or f"step_{step:04d}")
     home = folder / relative
+    before = set(home.glob(f"{_PARTS}/**/*")) if home.exists() else set()
     for part, text in candidate.parts.items():
         write_atomic(home / _PARTS / safe_part(part), text)
-    for stale in set(home.glob(f"{_PARTS}/**/*")) - {home / _PARTS / part for part in candidate.parts}:
+    for stale in before - {home / _PARTS / part for part in candidate.parts}:
         if stale.is_file():
             stale.unlink()
     about = {

@@ -62,7 +62,8 @@ def _or_none(value: float) -> float | None:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """`hard` and `soft` are None where a rollout failed for a reason that is not the agent's; `failures` says why."""
+    """`hard` and `soft` are None where a rollout failed for a reason that is not the agent's; `failures` says why.
+    `measures` are the raw values beside the scores, by name, None where a rollout has none."""
 
     candidate: Candidate
     items: Sequence[Item]
@@ -70,6 +71,7 @@ class Evaluation:
     soft: Sequence[float | None]
     failures: Mapping[str, Failure]
     _load: Callable[[int], Outcome] = field(repr=False, compare=False)
+    measures: Mapping[str, Sequence[float | None]] = field(default_factory=dict)
 
     @property
     def scored(self) -> list[float]:
@@ -80,6 +82,10 @@ class Evaluation:
     def mean(self) -> float | None:
         """The mean of `hard` over what was scored; None where nothing was."""
         return _mean(self.hard)
+
+    def measured(self, name: str) -> float | None:
+        """The mean of a measure over the rollouts that have it; None where none has."""
+        return _mean(self.measures.get(name, ()))
 
     def outcome(self, index: int) -> Outcome:
         """The whole record of one rollout, failed ones included."""

@@ -63,10 +63,20 @@ class JobStarted(Event):
 
 
 @dataclass(frozen=True)
+class ObjectivesStated(Event):
+    """The second event of a job whose task aims at several things: of each its direction, weight and range. `val` are the
+    ids of the items on which candidates are told apart."""
+
+    objectives: dict[str, list[Json]]
+    val: list[str]
+
+
+@dataclass(frozen=True)
 class Measured(Event):
     """Rollouts of one or more (candidate, sample) groups. `items` is a split's name where all of it was asked for, else a
     list of ids. `hard` and `soft` are in item order, with null for a failure; `soft` is absent (null) where it equals
-    `hard`. `failed` says why, by item id. `usage` is by role and counts each rollout once per job, the first time."""
+    `hard`. `failed` says why, by item id. `measures`, where the task gives any, has the values of each in item order, null
+    where there is none. `usage` is by role and counts each rollout once per job, the first time."""
 
     stage: str
     purpose: str

@@ -32,7 +32,7 @@ from sharpen.engine.budget import Budget
 from sharpen.engine.evaluation import Evaluation, Group, Scores
 from sharpen.engine.events import Checkpointed, Event, Measured, StageDone
 from sharpen.engine.executor import run_all
-from sharpen.engine.gateway import Gateway
+from sharpen.engine.gateway import Gateway, Stopped
 from sharpen.engine.meter import Meter, Tally, minus, rows
 from sharpen.engine.metric import HARD, Metric
 from sharpen.engine.replay import Slot, Story
@@ -157,7 +157,8 @@ class Job:
         fresh = array("i", (place for place in wishes.firsts if self._is_fresh(wishes.numbers[place])))
         reused = len(wishes.firsts) - len(fresh)
         self.runtime.story.stop_where_it_stopped()
-        self.budget.admit(len(fresh) * self.task.calls_per_rollout, told=self.runtime.story.replaying)
+        calls, free = len(fresh) * self.task.calls_per_rollout, 0 if self.task.calls_per_rollout else len(fresh)
+        self.budget.admit(calls, free=free, told=self.runtime.story.replaying)
         slot = self.runtime.story.reserve()
         self.progress.done, self.progress.total = reused, len(wishes.firsts)
         try:
@@ -230,13 +231,18 @@ class Job:
         self.progress.done += len(fresh) - len(todo)
 
         async def carry_out(place: int) -> None:
+            if self.runtime.gateway.stopping:
+                raise Stopped("stopped")  # rollouts that call no model do not pass the gateway
             group, item = wishes.at(place)
             outcome = await self._roll_out(group, item, wishes.numbers[place])
             usage.add(outcome.usage)
             self.progress.done += 1
 
         with self._flight(array("i", (wishes.numbers[place] for place in todo))):
+            began = time.monotonic()
             await run_all(todo, carry_out, at_once=self.runtime.workers)
+            if not self.task.calls_per_rollout:
+                self.budget.rolled_out(len(todo), time.monotonic() - began)
         return usage.by_role()
 
     @contextmanager
@@ -279,14 +285,14 @@ class Job:
                     self._count(failed.usage, usage)
                 elif key in stored:
                     score = stored[key]
-                    self._note(number, score.hard, score.soft)
+                    self._note(number, score.hard, score.soft, score.measures)
                     self._count(score.usage, usage)
                 else:
                     todo.append(place)
         return todo
 
-    def _note(self, number: int, hard: float, soft: float) -> None:
-        self._board.hard[number], self._board.soft[number] = hard, soft
+    def _note(self, number: int, hard: float, soft: float, measures: Mapping[str, float]) -> None:
+        self._board.note(number, hard, soft, measures)
         self._failed.pop(number, None)
 
     def _count(self, used: Mapping[str, Usage], tally: Tally) -> None:
@@ -303,7 +309,7 @@ class Job:
             self._failed[number] = outcome
             return outcome
         assert outcome.hard is not None and outcome.soft is not None
-        self._note(number, outcome.hard, outcome.soft)
+        self._note(number, outcome.hard, outcome.soft, outcome.measures)
         key = self._board.key(number)
         self.runtime.ledger.add_rollout(key, self.spec.task, group.candidate.digest, group.sample, outcome)
         return outcome
@@ -331,7 +337,8 @@ class Job:
             for item, number in zip(group.items, numbers, strict=True)
             if number in self._failed and (failure := self._failed[number].failure) is not None
         }
-        return Evaluation(group.candidate, group.items, hard, soft, failures, self._loader(group))
+        measures = {name: Scores(values) for name, values in self._board.measures(numbers).items()}
+        return Evaluation(group.candidate, group.items, hard, soft, failures, self._loader(group), measures)
 
     def _loader(self, group: Group) -> Callable[[int], Outcome]:
         def load(index: int) -> Outcome:
@@ -349,7 +356,7 @@ class Job:
                 failure = evaluation.failures[item.id]
                 failed[item.id] = [failure.kind, failure.message, rows(self._failed[number].usage)]
         soft = None if evaluation.soft == evaluation.hard else [_compact(score) for score in evaluation.soft]
-        return {
+        described: dict[str, Json] = {
             "candidate": group.candidate.digest,
             "sample": group.sample,
             "items": whole or [item.id for item in group.items],
@@ -357,6 +364,9 @@ class Job:
             "soft": soft,
             "failed": failed,
         }
+        if evaluation.measures:
+            described["measures"] = {name: list(values) for name, values in evaluation.measures.items()}
+        return described
 
 
 def _failures_on_record(slot: Slot) -> dict[tuple[str, int, str], Outcome]:

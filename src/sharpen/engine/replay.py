@@ -16,7 +16,7 @@ from typing import Any
 
 from sharpen.core.digest import Json
 from sharpen.core.errors import BudgetExhausted, NotDeterministic, StorageError
-from sharpen.core.redact import redact_json
+from sharpen.core.redact import is_clean, redact_json
 from sharpen.engine.events import BudgetEnded, Event, JobEnded, comparable, encode, line, without_clock
 from sharpen.files import append_line, complete_lines
 
@@ -112,6 +112,8 @@ class Story:
 
 def redact_line(n: int, event: Event, clock: dict[str, Json]) -> bytes:
     text = line(n, event, clock)
+    if is_clean(text.decode()):
+        return text
     record = json.loads(text)
     clean = redact_json(record)
     return text if clean == record else encode(clean)

@@ -14,10 +14,10 @@ from pathlib import Path
 
 from sharpen.core.candidate import Candidate
 from sharpen.core.chat import Reply, Request
-from sharpen.core.errors import FATAL, ModelError, ModelErrorKind
+from sharpen.core.errors import FATAL, ModelError, ModelErrorKind, SandboxFailed
 from sharpen.core.item import Item
 from sharpen.core.outcome import Failure, FailureKind, Outcome
-from sharpen.core.redact import redact
+from sharpen.core.redact import redact, redact_known
 from sharpen.core.rng import Stream
 from sharpen.core.task import Task
 from sharpen.core.usage import NOTHING, Usage
@@ -95,6 +95,8 @@ async def attempt_item(task: Task, item: Item, candidate: Candidate, attempt: Li
         if error.kind in FATAL:
             raise
         return _failed(item, _KINDS[error.kind], str(error), attempt)
+    except SandboxFailed as error:
+        return _failed(item, FailureKind.SANDBOX, str(error), attempt)
     except TimeoutError:
         return _failed(item, FailureKind.TIMEOUT, f"no end after {limit:g} s", attempt)
     except Exception as error:
@@ -102,7 +104,24 @@ async def attempt_item(task: Task, item: Item, candidate: Candidate, attempt: Li
         raise
     finally:
         attempt.close()
-    return dataclasses.replace(outcome, item_id=item.id, usage=attempt.usage)
+    lacking = [name for name in task.objectives if outcome.scored and name not in outcome.measures]
+    if lacking:
+        raise ValueError(
+            f"task {task.name!r} aims at {lacking[0]!r}, but item {item.id!r} came back without that measure"
+        )
+    return _without_secrets(outcome.charged(item.id, attempt.usage))
+
+
+def _without_secrets(outcome: Outcome) -> Outcome:
+    """What a rollout brought, as it may be kept. Cleaned here rather than where it is stored, so that a story that is told
+    again from the ledger has the same texts to go on."""
+    texts = (outcome.answer, outcome.feedback, *(message.content for message in outcome.trajectory))
+    if all(redact_known(text) == text for text in texts):
+        return outcome
+    said = tuple(dataclasses.replace(m, content=redact_known(m.content)) for m in outcome.trajectory)
+    return dataclasses.replace(
+        outcome, answer=redact_known(outcome.answer), feedback=redact_known(outcome.feedback), trajectory=said
+    )
 
 
 def _failed(item: Item, kind: FailureKind, message: str, attempt: LiveAttempt) -> Outcome:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import struct
 from array import array
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import accumulate
 from math import isnan, nan
 
@@ -30,6 +30,8 @@ class Scoreboard:
 
     def __init__(self) -> None:
         self.hard, self.soft = array("d"), array("d")
+        self._measures: dict[str, array[float]] = {}
+        """By name, then by number; not-a-number, or past the end, where a rollout has no such measure."""
         self.carrier = array("I")
         """By number: which flight carries it out at the moment, or `NOBODY`."""
         self._low, self._high = array("Q"), array("Q")
@@ -66,6 +68,24 @@ class Scoreboard:
 
     def is_known(self, number: int) -> bool:
         return not isnan(self.hard[number])
+
+    def note(self, number: int, hard: float, soft: float, measures: Mapping[str, float]) -> None:
+        """Keep what a rollout came to."""
+        self.hard[number], self.soft[number] = hard, soft
+        for name, value in measures.items():
+            column = self._measures.setdefault(name, array("d"))
+            if len(column) <= number:
+                column.extend([nan] * (number + 1 - len(column)))
+            column[number] = value
+
+    def measures(self, numbers: Sequence[int]) -> dict[str, array[float]]:
+        """The measures of some rollouts, in their order; names that none of them has are left out."""
+        found = {}
+        for name, column in sorted(self._measures.items()):
+            values = array("d", (column[number] if number < len(column) else nan for number in numbers))
+            if not all(map(isnan, values)):
+                found[name] = values
+        return found
 
     def _slot(self, low: int, high: int) -> int:
         """Where the number of this key stands, or would stand."""

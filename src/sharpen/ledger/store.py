@@ -14,6 +14,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import mmap
+import os
 import sqlite3
 import threading
 import time
@@ -22,7 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sharpen.core.chat import Message, Reply
-from sharpen.core.digest import Json
+from sharpen.core.digest import Json, encoder
 from sharpen.core.errors import StorageError, UsageError
 from sharpen.core.outcome import Outcome
 from sharpen.core.usage import Usage
@@ -39,19 +41,19 @@ CREATE TABLE IF NOT EXISTS about (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS rollouts (
   id INTEGER PRIMARY KEY, key BLOB NOT NULL UNIQUE, task TEXT NOT NULL, item TEXT NOT NULL, candidate TEXT NOT NULL,
   sample INTEGER NOT NULL, hard REAL NOT NULL, soft REAL NOT NULL, usage TEXT NOT NULL, body TEXT NOT NULL,
-  at REAL NOT NULL);
+  at REAL NOT NULL, measures TEXT);
 CREATE TABLE IF NOT EXISTS replies (
   id INTEGER PRIMARY KEY, key BLOB NOT NULL UNIQUE, model TEXT NOT NULL, role TEXT NOT NULL, request TEXT,
   text TEXT NOT NULL, finish TEXT NOT NULL, tool_calls TEXT NOT NULL, usage TEXT NOT NULL, at REAL NOT NULL);
 """
 _INSERT_ROLLOUT = (
-    "INSERT OR IGNORE INTO rollouts(key,task,item,candidate,sample,hard,soft,usage,body,at) VALUES(?,?,?,?,?,?,?,?,?,?)"
+    "INSERT OR IGNORE INTO rollouts(key,task,item,candidate,sample,hard,soft,usage,body,at,measures) "
+    "VALUES(?,?,?,?,?,?,?,?,?,?,?)"
 )
 _INSERT_REPLY = (
     "INSERT OR IGNORE INTO replies(key,model,role,request,text,finish,tool_calls,usage,at) VALUES(?,?,?,?,?,?,?,?,?)"
 )
-_as_json = json.JSONEncoder(ensure_ascii=False).encode
-"""`json.dumps` would build an encoder for every row."""
+_as_json = encoder()
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +63,7 @@ class Scored:
     hard: float
     soft: float
     usage: Mapping[str, Usage]
+    measures: Mapping[str, float]
 
 
 class Ledger:
@@ -84,7 +87,7 @@ class Ledger:
             for (key,) in self._db.execute("SELECT key FROM replies"):
                 self._paid_replies.add(key)
             if not self._spare.exists():
-                self._spare.write_bytes(b"\0" * _SPARE_BYTES)
+                _reserve(self._spare, _SPARE_BYTES)
         except (sqlite3.Error, OSError) as error:
             raise StorageError(f"cannot open the ledger {path}: {error}") from error
 
@@ -111,30 +114,34 @@ class Ledger:
         for start in range(0, len(asked), _CHUNK):
             chunk = asked[start : start + _CHUNK]
             marks = ",".join("?" * len(chunk))
-            rows = self._db.execute(f"SELECT key,hard,soft,usage FROM rollouts WHERE key IN ({marks})", chunk)
-            found.update((key, Scored(hard, soft, _usage(usage))) for key, hard, soft, usage in rows)
+            rows = self._db.execute(f"SELECT key,hard,soft,usage,measures FROM rollouts WHERE key IN ({marks})", chunk)
+            found.update(
+                (key, Scored(hard, soft, _usage(used), _measures(more))) for key, hard, soft, used, more in rows
+            )
         return found
 
     def outcome(self, key: bytes) -> Outcome | None:
         """A stored rollout in full, trajectory included."""
         self._commit()
-        row = self._db.execute("SELECT item,hard,soft,usage,body FROM rollouts WHERE key=?", (key,)).fetchone()
+        asked = "SELECT item,hard,soft,usage,body,measures FROM rollouts WHERE key=?"
+        row = self._db.execute(asked, (key,)).fetchone()
         if row is None:
             return None
-        item, hard, soft, usage, body = row
+        item, hard, soft, usage, body, measures = row
         answer, feedback, trajectory = json.loads(_read(body))
         messages = tuple(Message(role, content) for role, content in trajectory)
-        return Outcome(_read(item), hard, soft, answer, feedback, messages, _usage(usage))
+        return Outcome(_read(item), hard, soft, answer, feedback, messages, _usage(usage), measures=_measures(measures))
 
     def add_rollout(self, key: bytes, task: str, candidate: str, sample: int, outcome: Outcome) -> None:
         """Store a scored rollout. Failed ones are not paid for and are never stored."""
         if outcome.failure is not None:
             raise ValueError("a failed rollout does not belong in the ledger")
-        usage = json.dumps({role: used.row() for role, used in outcome.usage.items()})
+        usage = _as_json({role: used.row() for role, used in outcome.usage.items()})
         body = _text(_as_json(outcome.body()))
         item = _text(outcome.item_id)
+        measures = _as_json(dict(outcome.measures)) if outcome.measures else None
         self._rollouts.append(
-            (key, task, item, candidate, sample, outcome.hard, outcome.soft, usage, body, time.time())
+            (key, task, item, candidate, sample, outcome.hard, outcome.soft, usage, body, time.time(), measures)
         )
         self._commit_soon()
 
@@ -156,7 +163,7 @@ class Ledger:
         """Store a model reply; `request` is kept beside it where somebody will want to read it."""
         kept = None if request is None else _text(_as_json(request))
         calls = json.dumps([dict(call) for call in reply.tool_calls]) if reply.tool_calls else "[]"
-        usage = json.dumps(reply.usage.row())
+        usage = _as_json(reply.usage.row())
         self._replies[key] = (key, model, role, kept, _text(reply.text), reply.finish, calls, usage, time.time())
         self._paid_replies.add(key)
         self._commit_soon()
@@ -225,7 +232,7 @@ class Ledger:
             raise
         self._since_fold += len(self._replies) + len(self._rollouts)
         if self._since_fold > 1000:
-            self._fold()
+            self.fold()
 
     def _give_up(self, error: sqlite3.Error) -> StorageError:
         """The disk is full or broken: make room with the spare file, store what is at hand, and refuse all that follows."""
@@ -241,8 +248,8 @@ class Ledger:
             f"cannot write to the ledger {self.path}: {error}; {stored}: make room on the disk, then resume"
         )
 
-    def _fold(self) -> None:
-        """Fold the write-ahead log into the file, on a thread of its own, once it has grown large."""
+    def fold(self) -> None:
+        """Fold the write-ahead log into the file, on a thread of its own, if it has grown large."""
         self._since_fold = 0
         busy = self._folding is not None and self._folding.is_alive()
         if not busy and self._log.exists() and self._log.stat().st_size > _FOLD_BYTES:
@@ -255,7 +262,8 @@ class _Filter:
     which new requests would do in vain; a yes is not, and is looked up."""
 
     def __init__(self) -> None:
-        self._bits = bytearray(1 << 21)
+        # Memory that is there once it is touched: a ledger of a few replies takes a few pages.
+        self._bits = mmap.mmap(-1, 1 << 21, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
 
     def add(self, key: bytes) -> None:
         place = int.from_bytes(key[-3:], "big")
@@ -264,6 +272,15 @@ class _Filter:
     def may_hold(self, key: bytes) -> bool:
         place = int.from_bytes(key[-3:], "big")
         return bool(self._bits[place >> 3] & 1 << (place & 7))
+
+
+def _reserve(path: Path, size: int) -> None:
+    """Make a file that takes up so much room on the disk, without writing it where that can be done."""
+    with path.open("wb") as file:
+        try:
+            os.posix_fallocate(file.fileno(), 0, size)
+        except (AttributeError, OSError):
+            file.write(b"\0" * size)
 
 
 def _patiently(open_it: Callable[[], sqlite3.Connection]) -> sqlite3.Connection:
@@ -282,10 +299,25 @@ def _prepared(path: Path) -> sqlite3.Connection:
     db = _connect(path)
     try:
         db.executescript(_TABLES)
+        _add_measures(db)
     except BaseException:
         db.close()
         raise
     return db
+
+
+def _add_measures(db: sqlite3.Connection) -> None:
+    """Ledgers from before measures have no column for them. Looked at under the lock: another process may be adding it."""
+    if _has_measures(db):
+        return
+    db.execute("BEGIN IMMEDIATE")
+    if not _has_measures(db):
+        db.execute("ALTER TABLE rollouts ADD COLUMN measures TEXT")
+    db.execute("COMMIT")
+
+
+def _has_measures(db: sqlite3.Connection) -> bool:
+    return any(row[1] == "measures" for row in db.execute("PRAGMA table_info(rollouts)"))
 
 
 def _connect(path: Path) -> sqlite3.Connection:
@@ -324,3 +356,7 @@ def _read(stored: str | bytes) -> str:
 
 def _usage(text: str) -> dict[str, Usage]:
     return {role: Usage(*row) for role, row in json.loads(text).items()}
+
+
+def _measures(text: str | None) -> dict[str, float]:
+    return {} if text is None else json.loads(text)
