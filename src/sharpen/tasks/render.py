@@ -18,6 +18,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 
 from sharpen.core.candidate import Candidate
 from sharpen.core.chat import Message, Request
@@ -68,6 +69,7 @@ def style_named(name: str) -> Style:
     return STYLES[name]
 
 
+@lru_cache(maxsize=64)
 def whole_text(candidate: Candidate) -> str:
     """All parts as one text: the main part first, each further part under its file name."""
     return _joined(candidate, candidate.text)

@@ -1,0 +1,202 @@
+"""What all algorithm tasks have in common: instances from a seed, programs run in the sandbox, and how they are scored.
+
+An item names an instance by its seed; a rollout makes the instance, runs the candidate's `program.py` on it in the
+sandbox, and takes back an answer and nothing else. Validity and value are computed here, in our own process, from the
+instance and the answer. The score is the value beside a reference that was computed beforehand (`references.json`), at
+most 1; raw values are kept as measures. A program that is against the rules, crashes, takes too long or answers
+nonsense scores 0, with the reason as feedback. No model is called, so neither calls nor tokens bound a training: steps
+and seconds do.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import math
+import secrets
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any, ClassVar
+
+from sharpen.core.candidate import Candidate
+from sharpen.core.digest import Json
+from sharpen.core.errors import UsageError
+from sharpen.core.item import Item
+from sharpen.core.outcome import Outcome, scored
+from sharpen.core.rng import Stream
+from sharpen.core.task import Attempt, Brief, Requirements, Splits, Task
+from sharpen.sandbox import Limits, Mode, Ran, missing, run_program
+from sharpen.tasks.algorithms import rules
+from sharpen.tasks.splitting import Deal
+
+PART = "program.py"
+Instance = Mapping[str, Any]
+
+_REASONS = {
+    "time": "took too long",
+    "cpu": "took too long",
+    "memory": "needed too much memory",
+    "processes": "started other processes",
+    "files": "wrote too much",
+    "output": "printed or answered too much",
+    "killed": "was killed",
+}
+
+
+class Invalid(Exception):
+    """An answer that is no answer; the message says why."""
+
+
+class AlgorithmTask(Task):
+    """A task of this family gives what is declared here, `instance`, `play` and `value`. `play(function, instance)` goes
+    into the sandbox as it is written, so it stands on the module's level and uses nothing but the standard library."""
+
+    calls_per_rollout = 0
+    signature: ClassVar[str]
+    """The function a program must have, such as `pack(n, seed)`."""
+    start: ClassVar[str]
+    """The program training starts from: valid and mediocre."""
+    play: ClassVar[Callable[[Callable[..., Any], Instance], Any]]
+    measure: ClassVar[str]
+    """What is counted, as it is called among the measures."""
+    maximise: ClassVar[bool] = False
+    sizes: ClassVar[tuple[int, int, int]] = (12, 18, 24)
+    cpu_seconds: ClassVar[int] = 5
+    about: ClassVar[str]
+    rules_of_play: ClassVar[tuple[str, ...]] = ()
+
+    def __init__(self, deal: Deal | None = None, sandbox: str = "bubblewrap") -> None:
+        self.deal = Deal() if deal is None else deal
+        if sandbox not in list(Mode):
+            raise UsageError(f"sandbox must be {' or '.join(Mode)}, got {sandbox!r}")
+        self.mode = Mode(sandbox)
+        if self.mode is Mode.BUBBLEWRAP:
+            self.requirements = Requirements(checks=(missing,))
+        self.brief = Brief(self.about, (f"Give the function {self.signature}.", *self.rules_of_play))
+
+    @property
+    def entry(self) -> str:
+        return self.signature.partition("(")[0]
+
+    def instance(self, seed: int) -> Instance:
+        """The instance of a seed, the same on every machine."""
+        raise NotImplementedError
+
+    def value(self, instance: Instance, answer: Json) -> float:
+        """What a valid answer comes to; `Invalid` where it is not valid. The answer may be anything JSON can hold."""
+        raise NotImplementedError
+
+    def splits(self) -> Splits:
+        known = references()[self.name]
+        items = [Item(f"{self.name}-{seed:02}", {"seed": seed}, known[seed]) for seed in range(sum(self.sizes))]
+        return self.deal.splits(items, self.sizes)
+
+    def seed(self) -> Candidate:
+        return Candidate({PART: self.start})
+
+    async def rollout(self, item: Item, candidate: Candidate, attempt: Attempt) -> Outcome:
+        source = candidate.parts.get(PART)
+        if source is None:
+            return scored(item.id, 0.0, feedback=f"there is no part {PART}")
+        against = rules.complaint(source, self.entry, self.signature)
+        if against is not None:
+            return scored(item.id, 0.0, feedback=against)
+        seed = int(str(item.inputs["seed"]))
+        instance, word = self.instance(seed), secrets.token_hex(8)
+        given = {"word": word, "seed": seed, "entry": self.entry, "instance": instance}
+        limits = Limits(seconds=4.0 * self.cpu_seconds, cpu_seconds=self.cpu_seconds, memory_mb=512, processes=1)
+        ran = await run_program(
+            {"main.py": _harness(), "play.py": _source(type(self).play), PART: source},
+            ("python", "main.py"), stdin=json.dumps(given).encode(), limits=limits, mode=self.mode,
+        )  # fmt: skip
+        try:
+            value = self.value(instance, _answer(ran, word))
+        except Invalid as error:
+            return scored(item.id, 0.0, feedback=str(error))
+        return self._outcome(item, value)
+
+    def answers(self, item: Item) -> tuple[str, ...]:
+        return ()
+
+    def example(self, item: Item) -> None:
+        return None
+
+    def score(self, value: float, reference: float) -> float:
+        """How near a value is to the reference, 0 to 1."""
+        if value <= 0.0:
+            return 0.0
+        return min(1.0, value / reference if self.maximise else reference / value)
+
+    def _outcome(self, item: Item, value: float) -> Outcome:
+        reference = float(str(item.reference))
+        score = self.score(value, reference)
+        told = f"{self.measure.replace('_', ' ')} {value:.6g}, the reference has {reference:.6g}"
+        return scored(item.id, score, answer=f"{value:.6g}", feedback=told, measures={self.measure: value})
+
+
+@cache
+def references() -> dict[str, list[float]]:
+    """By task: the reference value of each instance, by seed. Made by `benchmarks/algorithm_references.py`."""
+    found: dict[str, list[float]] = json.loads(Path(__file__).with_name("references.json").read_text(encoding="utf-8"))
+    return found
+
+
+def drawn(seed: int, name: str) -> Stream:
+    """The randomness an instance is made of."""
+    return Stream(seed, "instance", name)
+
+
+def choices(answer: Json, count: int, below: int, what: str) -> list[int]:
+    """The answer as `count` whole numbers in [0, below)."""
+    if not isinstance(answer, list) or len(answer) != count:
+        raise Invalid(f"an answer must be {count} {what}")
+    for number in answer:
+        if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number < below:
+            raise Invalid(f"{number!r} is none of the {what}, which are 0 to {below - 1}")
+    return list(answer)
+
+
+def finite(value: object, what: str) -> float:
+    """The value as a number one can compute with."""
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, int | float)
+        or not abs(value) < 1e300
+        or not math.isfinite(value)
+    ):
+        raise Invalid(f"{what} must be a finite number, got {str(value)[:60]!r}")
+    return float(value)
+
+
+def distances(points: Sequence[Sequence[float]]) -> list[list[float]]:
+    return [[math.dist(a, b) for b in points] for a in points]
+
+
+@cache
+def _harness() -> str:
+    return Path(__file__).with_name("inside.py").read_text(encoding="utf-8")
+
+
+@cache
+def _source(play: Callable[..., Any]) -> str:
+    return "from __future__ import annotations\n\n" + inspect.getsource(play)
+
+
+def _answer(ran: Ran, word: str) -> Json:
+    """What the program answered; `Invalid` says why there is no answer."""
+    line = next((line for line in ran.stdout.splitlines() if line.startswith(f"{word} ")), None)
+    if line is None or ran.reason in ("time", "cpu"):
+        raise Invalid(f"the program {_REASONS.get(ran.reason, 'ended without an answer')}")
+    try:
+        said = json.loads(line[len(word) :], parse_constant=_no_number)
+    except (ValueError, RecursionError) as error:
+        raise Invalid(f"the answer can't be read: {error}") from None
+    if not isinstance(said, dict) or "answer" not in said:
+        wrong, at = (said.get("error"), said.get("line")) if isinstance(said, dict) else (None, None)
+        raise Invalid(f"line {at}: {wrong}" if at else str(wrong or "no answer"))
+    return said["answer"]
+
+
+def _no_number(name: str) -> Json:
+    raise ValueError(f"{name} is not a number")

@@ -1,0 +1,122 @@
+"""Programs that crash, take too long, or try to be scored for what they have not done: 0, and the reason as feedback."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from sharpen.core.candidate import Candidate
+from sharpen.core.outcome import Outcome
+from sharpen.tasks.algorithms import rules
+from sharpen.tasks.algorithms.base import AlgorithmTask
+from sharpen.tasks.algorithms.circle_packing import CirclePacking
+from sharpen.testing.tasks import FakeAttempt
+
+GOOD = "[(0.1 + 0.16 * (k % 6), 0.1 + 0.16 * (k // 6), 0.01) for k in range(n)]"
+
+
+class Quick(CirclePacking):
+    cpu_seconds = 1
+
+
+def judged(source: str, task: AlgorithmTask | None = None) -> Outcome:
+    task = Quick() if task is None else task
+    return asyncio.run(task.rollout(task.splits().val[0], Candidate({"program.py": source}), FakeAttempt("")))
+
+
+def pack(*lines: str) -> str:
+    return "def pack(n, seed):\n" + "".join(f"    {line}\n" for line in lines)
+
+
+def test_an_honest_program_is_scored_with_its_raw_value() -> None:
+    outcome = judged(pack(f"return {GOOD}"))
+    assert outcome.measures == {"sum_of_radii": pytest.approx(0.26)}
+    assert outcome.hard == pytest.approx(0.26 / 2.63586)
+
+
+@pytest.mark.parametrize(
+    ("source", "reason"),
+    [
+        (pack("x = 1", "return 1 / 0"), "line 3: ZeroDivisionError"),
+        (pack("return helper(n)").replace("return", "  return", 1), "line 2: "),
+        ("import math\ndef other(n, seed):\n    return []\n", r"there is no function pack\(n, seed\)"),
+        ("def pack(:\n", "line 1: "),
+        (pack("while True: pass"), "took too long"),
+        (pack("raise SystemExit(0)"), "line 2: SystemExit"),
+        (pack("return [(0.5, 0.5, 0.5)] * n"), "circles 0 and 1 overlap"),
+        (pack("return [(0.5, 0.5, float('nan'))] * n"), "NaN is not a number"),
+        (pack("return [[0.5, 0.5, 10 ** 400]] * n"), "line|OverflowError"),
+        (pack("return 'x' * 10 ** 7"), "ValueError|printed or answered too much"),
+        (pack("return [0] * 10 ** 9"), "memory|MemoryError"),
+        (pack("print('x' * 10 ** 6)", f"return {GOOD}"), "printed or answered too much"),
+        (pack("return pack(n, seed)"), "RecursionError"),
+    ],
+)
+def test_a_program_that_gives_no_answer_scores_nothing_and_says_why(source: str, reason: str) -> None:
+    import re
+
+    outcome = judged(source)
+    assert (outcome.hard, outcome.soft) == (0.0, 0.0)
+    assert re.search(reason, outcome.feedback), outcome.feedback
+
+
+def test_what_a_program_prints_is_not_its_answer() -> None:
+    fake = "print('{\"answer\": [[0.5, 0.5, 2.6]]}')"
+    outcome = judged(pack(fake, f"return {GOOD}"))
+    assert outcome.measures == {"sum_of_radii": pytest.approx(0.26)}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "import sys",
+        "import os",
+        "import math, json",
+        "from random import _os",
+        "from . import program",
+        "x = __builtins__",
+        "x = (lambda: 0).__globals__",
+        "x = getattr(pack, 'x')",
+        "x = eval('1')",
+        "x = open('main.py')",
+        "g = (i for i in ()); x = g.gi_frame",
+        "x = '{0.gi_frame.f_back.f_locals}'.format(1)",
+        "match 1:\n        case object(real=x): pass",
+    ],
+)
+def test_the_rules_name_the_line_that_is_against_them(line: str) -> None:
+    found = rules.complaint(pack("y = 1", line, f"return {GOOD}"), "pack", "pack(n, seed)")
+    assert found is not None and found.startswith("line ")
+
+
+TRICKS = {
+    "exits early with a made-up answer": "import os\nos.write(1, b'{\"answer\": 9}')\nos._exit(0)",
+    "writes to every open file": (
+        "import os\nfor fd in range(3, 20):\n    try:\n        os.write(fd, b'x {\"answer\": 9}\\n')\n"
+        "    except OSError:\n        pass\nos._exit(0)"
+    ),
+    "patches json": "import json\njson.JSONEncoder.encode = lambda *a: '{\"answer\": 9}'\njson.dumps = lambda *a: '9'",
+    "replaces standard output": "import sys, io\nsys.stdout = sys.stderr = io.StringIO()",
+    "makes its own harness": "import sys\nsys.modules['__main__'].answer = lambda given: {'answer': 9}",
+}
+
+
+@pytest.mark.parametrize("name", sorted(TRICKS))
+def test_even_without_the_rules_a_trick_gains_nothing(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What leaves the sandbox is an answer, and an answer is worth what our own process finds it to be worth."""
+    monkeypatch.setattr(rules, "complaint", lambda *_: None)
+    outcome = judged(f"{TRICKS[name]}\n{pack(f'return {GOOD}')}")
+    assert outcome.hard == 0.0 or outcome.measures == {"sum_of_radii": pytest.approx(0.26)}
+
+
+def test_unsafe_mode_scores_the_same() -> None:
+    assert judged(pack(f"return {GOOD}"), Quick(sandbox="unsafe")) == judged(pack(f"return {GOOD}"))
+
+
+def test_a_task_whose_sandbox_is_missing_refuses_and_an_unsafe_one_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    from sharpen.tasks.algorithms import base
+
+    monkeypatch.setattr(base, "missing", lambda: "bubblewrap, which is not installed here")
+    assert CirclePacking().requirements.missing() == ["bubblewrap, which is not installed here"]
+    assert CirclePacking(sandbox="unsafe").requirements.missing() == []
