@@ -30,8 +30,8 @@ def make_setup(
     """What `sharpen train` would set up for this task and these models."""
     splits = task.splits()
     start = task.seed() if initial is None else initial
-    target = models["target"]
-    render = task.renders.get(target.family, target.render)
+    target = models.get("target")
+    render = "none" if target is None else task.renders.get(target.family, target.render)
     spec = JobSpec(
         task.name, task.version, "test", "1", params or {}, {role: model.identity for role, model in models.items()},
         render, describe_splits(splits), start.digest, seed,

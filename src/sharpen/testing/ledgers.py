@@ -68,12 +68,14 @@ class LedgerContract:
     def test_a_rollout_comes_back_as_it_was_put_in(self, path: Path) -> None:
         usage = {"target": Usage(2, 30, 10, 7, 0.00125), "judge": Usage(1, 5, 0, 1, None)}
         trajectory = (Message("user", AWKWARD), Message("assistant", "ok"))
-        put = Outcome("item " + AWKWARD, 0.25, 0.75, AWKWARD, "feedback " + AWKWARD, trajectory, usage)
+        measures = {"seconds": 0.1 + 0.2, "tokens " + AWKWARD: -7.0}
+        text = ("item " + AWKWARD, 0.25, 0.75, AWKWARD, "feedback " + AWKWARD)
+        put = Outcome(*text, trajectory, usage, measures=measures)
         with self.open(path) as ledger:
             ledger.add_rollout(key(1), "task", "candidate", 3, put)
             assert ledger.outcome(key(1)) == put
             found = ledger.scores([key(1)])[key(1)]
-            assert (found.hard, found.soft, dict(found.usage)) == (0.25, 0.75, usage)
+            assert (found.hard, found.soft, dict(found.usage), found.measures) == (0.25, 0.75, usage, measures)
         with self.open(path) as again:
             assert again.outcome(key(1)) == put
 

@@ -79,7 +79,7 @@ class TaskContract:
         task = self.make()
         assert task.name and task.version and task.brief.description
         assert set(task.renders.values()) <= set(STYLES)
-        assert task.calls_per_rollout >= 1
+        assert task.calls_per_rollout >= 0
 
     def test_every_split_has_items(self) -> None:
         splits = self.make().splits()
@@ -132,14 +132,20 @@ class TaskContract:
             gold = task.gold(item)
             if gold is not None:
                 outcome = attempt(task, item, gold, render=list(STYLES)[number % len(STYLES)])
-                assert (outcome.hard, outcome.soft) == (1.0, 1.0)
+                assert outcome.hard == 1.0
+                assert outcome.soft == 1.0 or task.objectives, "with several aims, a right answer is not all"
 
     def test_a_rollout_asks_no_more_often_than_it_says(self) -> None:
         task = self.make()
         for render in STYLES:
             fake = FakeAttempt("something", render=render)
             asyncio.run(task.rollout(self.few()[0], task.seed(), fake))
-            assert 1 <= len(fake.requests) <= task.calls_per_rollout
+            assert min(1, task.calls_per_rollout) <= len(fake.requests) <= task.calls_per_rollout
+
+    def test_every_objective_is_measured(self) -> None:
+        task = self.make()
+        for item in self.few() if task.objectives else ():
+            assert set(task.objectives) <= set(attempt(task, item, "something").measures)
 
     def test_a_rollout_depends_on_nothing_but_what_it_is_given(self) -> None:
         for item in self.few()[:3]:
@@ -165,6 +171,8 @@ class TaskContract:
         def fail(request: Request) -> str:
             raise ModelError(kind, "not today")
 
+        if not self.make().calls_per_rollout:
+            pytest.skip("this task calls no model")
         with pytest.raises(ModelError):
             attempt(self.make(), self.few()[0], fail)
 

@@ -25,6 +25,7 @@ from typing import Any
 
 import pytest
 
+from sharpen.bench import tensorboard
 from sharpen.bench.config import RunConfig, TaskConfig
 from sharpen.bench.layout import RunFolder
 from sharpen.bench.runner import Parts, Session
@@ -53,10 +54,14 @@ def without_clock(value: Any) -> Any:
     return [without_clock(inner) for inner in value] if isinstance(value, list) else value
 
 
+_LEFT_OUT = ("lock", tensorboard.FILE)
+
+
 def left_behind(job_folder: Path) -> dict[str, bytes]:
-    """Every file of a job by its relative path, clock fields removed; the lock is not part of it."""
+    """Every file of a job by its relative path, clock fields removed; the lock is not part of it, nor are the curves for
+    TensorBoard, which are made of times."""
     found: dict[str, bytes] = {}
-    for path in sorted(path for path in job_folder.rglob("*") if path.is_file() and path.name != "lock"):
+    for path in sorted(path for path in job_folder.rglob("*") if path.is_file() and path.name not in _LEFT_OUT):
         content = path.read_bytes()
         if path.suffix == ".jsonl":
             content = b"".join(_dumped(json.loads(line)) for line in content.splitlines())

@@ -37,6 +37,27 @@ class Trained:
     """What `raw` is measured in; the confirmed score is too. The test is always on hard scores."""
 
 
+@dataclass(frozen=True)
+class Ground:
+    """What a training works on, in numbers: train items, val items that decide, the parts of the candidate; whether another
+    draw may end differently, and whether there is an optimizer to ask."""
+
+    train: int
+    deciding: int
+    parts: int
+    repeatable: bool
+    asks: bool
+
+
+@dataclass(frozen=True)
+class Effort:
+    """The most a training may take before the closing measurement: rollouts, and questions to the optimizer."""
+
+    steps: int
+    rollouts: int
+    questions: int = 0
+
+
 class Trainer:
     """Base class of all trainers. `Params` is a strict pydantic model; `version` changes when results would."""
 
@@ -57,8 +78,16 @@ class Trainer:
 
     def closing_calls(self, task: Task, splits: Splits, *, repeatable: bool) -> int:
         """Model calls the closing measurement may need; the budget sets them aside."""
+        return self.closing_rollouts(splits, repeatable=repeatable) * task.calls_per_rollout
+
+    def closing_rollouts(self, splits: Splits, *, repeatable: bool) -> int:
+        """Rollouts the closing measurement may need: all three candidates on test, and two where the best is confirmed."""
         confirming = len(splits.val) if repeatable else self.held_back(len(splits.val))
-        return (3 * len(splits.test) + 2 * confirming) * task.calls_per_rollout
+        return 3 * len(splits.test) + 2 * confirming
+
+    def effort(self, ground: Ground) -> Effort | None:
+        """The most these settings may take, where that can be told; `sharpen validate` shows it."""
+        return None
 
     def held_back(self, val: int) -> int:
         """How many of so many val items are kept for confirming the best, where models are deterministic."""

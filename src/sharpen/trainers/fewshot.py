@@ -22,7 +22,7 @@ from sharpen.skill.document import find_section
 from sharpen.skill.edits import Edit, Limits, Op, Revision, apply
 from sharpen.skill.examples import Example, write
 from sharpen.skill.leaks import LeakIndex
-from sharpen.trainers.base import Trained
+from sharpen.trainers.base import Effort, Ground, Trained
 from sharpen.trainers.reflact.events import Revised
 from sharpen.trainers.reflact.proposers.examples import SECTION
 from sharpen.trainers.reflact.rollout import FULL_MARKS
@@ -75,6 +75,10 @@ class FewShot(CourseTrainer):
         super().check(splits, initial, roles)
         if not self.params.max_bootstrapped_demos + self.params.max_labeled_demos:
             raise UsageError("few-shot may use no example: raise max_bootstrapped_demos or max_labeled_demos")
+
+    def effort(self, ground: Ground) -> Effort:
+        steps = self.params.num_candidate_programs
+        return Effort(steps, (1 + steps) * ground.deciding + min(self.params.bootstrap_items, ground.train))
 
     async def train(self, job: Job) -> Trained:
         course, steps = Course(job, self.params), self.params.num_candidate_programs

@@ -8,7 +8,7 @@ from __future__ import annotations
 from sharpen.core.errors import BudgetExhausted
 from sharpen.engine.events import BudgetEnded
 from sharpen.engine.job import Job
-from sharpen.trainers.base import Trained
+from sharpen.trainers.base import Effort, Ground, Trained
 from sharpen.trainers.search.course import Course, CourseParams, CourseTrainer
 
 
@@ -18,6 +18,9 @@ class NoOp(CourseTrainer):
     Params = CourseParams
     params: CourseParams
     learns = False
+
+    def effort(self, ground: Ground) -> Effort:
+        return Effort(0, ground.deciding)
 
     async def train(self, job: Job) -> Trained:
         course = Course(job, self.params)

@@ -25,7 +25,7 @@ from sharpen.engine.job import Job
 from sharpen.skill.edits import Limits
 from sharpen.skill.leaks import LeakIndex
 from sharpen.skill.protected import masked
-from sharpen.trainers.base import Trained
+from sharpen.trainers.base import Effort, Ground, Trained
 from sharpen.trainers.reflact.answers import Rewritten
 from sharpen.trainers.reflact.desk import Desk
 from sharpen.trainers.reflact.modes import MODES
@@ -35,6 +35,7 @@ from sharpen.trainers.reflact.reflect import shown_attempt, shown_candidate
 from sharpen.trainers.reflact.rollout import Attempts, attempts_of, items_of_step, steps_per_epoch
 from sharpen.trainers.reflact.update import Update, update
 from sharpen.trainers.search.course import Course, CourseParams, CourseTrainer
+from sharpen.trainers.search.effort import ASKED_AT_MOST
 from sharpen.trainers.search.events import Offered
 from sharpen.trainers.search.pool import Member
 from sharpen.trainers.search.proposing import Child
@@ -81,6 +82,11 @@ class Opro(CourseTrainer):
             raise UsageError(
                 "trainer opro needs an optimizer model, which writes the new versions; set models.optimizer"
             )
+
+    def effort(self, ground: Ground) -> Effort:
+        steps, versions = self.params.iterations, self.params.num_proposals
+        rollouts = ground.deciding + steps * (min(self.params.batch_size, ground.train) + versions * ground.deciding)
+        return Effort(steps, rollouts, steps * versions * ASKED_AT_MOST)
 
     async def train(self, job: Job) -> Trained:
         course, train = Course(job, self.params), len(job.splits.train)

@@ -1,12 +1,15 @@
-"""Trainers by name: the built-in ones, and those of other packages through the entry point group `sharpen.trainers`.
+"""Trainers by name: the built-in ones, those of other packages through the entry point group `sharpen.trainers`, and those
+in a file of one's own, as `path/to/file.py:Class` or `package.module:Class`.
 
-An entry is a subclass of `Trainer`. `known` describes every trainer there is, also one whose package is broken.
+An entry is a subclass of `Trainer`. `known` describes every trainer there is, also one whose package is broken. The source
+of a class that is named by its file is part of the trainer's version, so that an edited one is another job.
 """
 
 from __future__ import annotations
 
 import importlib
 from dataclasses import dataclass
+from typing import TypeGuard
 
 from sharpen.core import plugins
 from sharpen.core.errors import UsageError, nearest
@@ -19,6 +22,8 @@ _BUILT_IN = {
     "gepa-base": "sharpen.trainers.search.gepa:GEPABase",
     "gepa-ucb": "sharpen.trainers.search.gepa:GEPAUCB",
     "gepa-beam": "sharpen.trainers.search.gepa:GEPABeam",
+    "gepa": "sharpen.trainers.adapters.gepa_package:GEPA",
+    "pareto-search": "sharpen.trainers.search.pareto_search:ParetoSearch",
     "priority-search": "sharpen.trainers.search.priority_search:PrioritySearch",
     "polca": "sharpen.trainers.search.priority_search:Polca",
     "basic-search": "sharpen.trainers.search.classic:BasicSearch",
@@ -57,14 +62,43 @@ def known() -> list[Known]:
 
 
 def get(name: str) -> type[Trainer]:
+    """The trainer called `name`, or at the path `name`."""
     if name in _BUILT_IN:
         module, _, attribute = _BUILT_IN[name].partition(":")
         built_in: type[Trainer] = getattr(importlib.import_module(module), attribute)
         return built_in
     installed = plugins.installed(GROUP)
-    if name not in installed:
-        raise UsageError(f"unknown trainer {name!r}{nearest(name, names())}; there are: {', '.join(names())}")
-    kind = plugins.load(installed[name])
-    if not (isinstance(kind, type) and issubclass(kind, Trainer) and hasattr(kind, "Params")):
-        raise plugins.wrong_kind(installed[name], "a subclass of Trainer with its settings in Params")
-    return kind
+    if name in installed:
+        kind = plugins.load(installed[name])
+        if not _is_trainer(kind):
+            raise plugins.wrong_kind(installed[name], "a subclass of Trainer with its settings in Params")
+        return kind
+    if ":" in name:
+        return _by_path(name)
+    if name.endswith(".py"):
+        raise UsageError(f"{name}: name the trainer's class too, as in {name}:Class")
+    raise UsageError(
+        f"unknown trainer {name!r}{nearest(name, names())}; there are: {', '.join(names())}, or give path/to/file.py:Class"
+    )
+
+
+def _by_path(spec: str) -> type[Trainer]:
+    from sharpen.tasks import python_path
+
+    found = python_path.find(spec, "trainer")
+    kind = found.value
+    if not _is_trainer(kind):
+        raise UsageError(f"trainer {spec!r} is not a subclass of sharpen's Trainer with its settings in Params")
+    version = f"{kind.version}-{found.source[:8]}" if python_path.is_file(spec) else kind.version
+    # A class of its own: what the file imports from elsewhere keeps its version.
+    about = {
+        "name": kind.name or kind.__name__,
+        "version": version,
+        "__module__": kind.__module__,
+        "__doc__": kind.__doc__,
+    }
+    return type(kind.__name__, (kind,), about)
+
+
+def _is_trainer(kind: object) -> TypeGuard[type[Trainer]]:
+    return isinstance(kind, type) and issubclass(kind, Trainer) and hasattr(kind, "Params")

@@ -21,6 +21,7 @@ POOLS: dict[str, dict[str, Any]] = {
     "gepa-base": {"iterations": 8},
     "gepa-ucb": {"iterations": 8},
     "gepa-beam": {"iterations": 4},
+    "pareto-search": {"iterations": 8},
     "priority-search": {"iterations": 4},
     "polca": {"iterations": 4, "epsilon": 0.01},
     "basic-search": {"iterations": 4},

@@ -11,6 +11,7 @@ from sharpen.core.candidate import Candidate
 from sharpen.core.rng import Stream
 from sharpen.trainers.search.merging import cross
 from sharpen.trainers.search.novelty import novel
+from sharpen.trainers.search.pareto_search import FrontMember, LowestRank, ranks
 from sharpen.trainers.search.pool import Member, Pool, fronts, leader, undominated
 from sharpen.trainers.search.priority import ByPriority, Memory, Priority
 from sharpen.trainers.search.retention import BestOnStep, HighestBound, MostWins
@@ -163,3 +164,18 @@ def test_the_leader_has_a_place_among_those_who_stay() -> None:
     old_and_good = Memory(Priority("time"), long_term_memory_size=2)
     assert old_and_good.keep(view(pool("1111", "0000", "0000", "0000"))) == {0, 3}
     assert BestOnStep(1).keep(view(pool("1110", "0001")), ("d",)) == {0}
+
+
+def test_whoever_nobody_beats_in_all_aims_may_be_built_on_and_is_kept_first() -> None:
+    aims = [[(3.0, 0.0), (0.0, 3.0), (2.0, -1.0), (0.0, -2.0), ()]]
+    members = pool("0000", "0001", "1111", "1110", "0011", aims=aims[0])
+    seen = view(members)
+    assert ranks(seen) == [[0, 1], [2], [3]]
+    drawn = Counter(FrontMember().choose(seen, Stream(0, n))[0] for n in range(100))
+    assert set(drawn) == {0, 1} and min(drawn.values()) > 25
+    assert FrontMember().choose(view(members.visited([0], 1)), Stream(0)) == [1], (
+        "who was explored least often goes first"
+    )
+    assert LowestRank(3).keep(seen, ITEMS) == {0, 1, 2}
+    assert LowestRank(2).keep(seen, ITEMS) == {1, 2}, "the leader stays, then the front by its mean"
+    assert FrontMember().choose(view(pool("0000", "1111")), Stream(0)) == [1], "without aims, the leader"

@@ -10,6 +10,7 @@ from sharpen.trainers.base import Trainer
 from sharpen.trainers.minibatch import MinibatchParams, MinibatchTrainer
 from sharpen.trainers.search.classic import BasicParams, BasicSearch, BeamParams, BeamSearch, UCBParams, UCBSearch
 from sharpen.trainers.search.gepa import GEPAUCB, GEPABase, GEPABeam, GEPABeamParams, GEPAParams, GEPAUCBParams
+from sharpen.trainers.search.pareto_search import ParetoParams, ParetoSearch
 from sharpen.trainers.search.priority_search import Polca, PolcaParams, PriorityParams, PrioritySearch
 
 SMALL = {"batch_size": 6, "finalists": 2}
@@ -38,6 +39,11 @@ class TestGEPABaseWithoutAnOptimizer(Relative):
 class TestGEPAUCBWithAGate(Relative):
     def make(self) -> Trainer:
         return GEPAUCB(GEPAUCBParams(iterations=3, acceptance="sequential", max_buffer_size=2, **SMALL))
+
+
+class TestParetoSearch(Relative):
+    def make(self) -> Trainer:
+        return ParetoSearch(ParetoParams(iterations=3, max_buffer_size=2, **SMALL))
 
 
 class TestPrioritySearch(Relative):

@@ -15,8 +15,8 @@ from sharpen.trainers.search import events as told
 
 PAGE = (Path(__file__).parents[3] / "docs" / "trainers.md").read_text(encoding="utf-8")
 NAMES = (
-    "gepa-base", "gepa-ucb", "gepa-beam", "priority-search", "polca", "basic-search", "beam-search", "ucb-search",
-    "minibatch", "few-shot", "opro", "noop",
+    "gepa-base", "gepa-ucb", "gepa-beam", "pareto-search", "priority-search", "polca", "basic-search", "beam-search",
+    "ucb-search", "minibatch", "few-shot", "opro", "noop",
 )  # fmt: skip
 
 

@@ -39,7 +39,7 @@ class ReflACT(Trainer):
     """Improves a skill by reflecting on rollouts and making few, exact edits that must prove themselves on val."""
 
     name = "reflact"
-    version = "2"
+    version = "3"
     description = "rollouts, reflection and bounded edits behind a validation gate"
     Params = ReflACTParams
     params: ReflACTParams
@@ -88,6 +88,7 @@ class _Step:
             least=self.params.min_edit_budget,
         )
         self.limit = self.scheduled if self.params.budget_control == "fixed" else None
+        self.promising = False
         self.shown = {**shown_candidate(self.base, training.mode), "memory": self.memory}
 
     async def take(self) -> None:
@@ -140,6 +141,7 @@ class _Step:
             trials = await screen.compete(self.job, self.number, self.base, made, items, most, self.training.metric)
         tried = [[t.number, t.score, t.current, t.items, len(made[t.number].patch.edits)] for t in trials]
         chosen = trials[0].number if trials and trials[0].promising else None
+        self.promising = chosen is not None and trials[0].score is not None
         self.job.emit(Selected(self.number, self.limit, tried, chosen))
         return None if chosen is None else made[chosen]
 
@@ -175,7 +177,8 @@ class _Step:
             if verdict.accepted:
                 await training.accept(self.number, chosen.candidate, comparison)
                 return "accept", comparison
-        keep = self.params.drafts and not (verdict.effect is not None and verdict.effect < 0.0)
+        # Where the gate saw that its items can't decide, it measured nothing: then only the train items speak for a draft.
+        keep = self.params.drafts and (self.promising if verdict.effect is None else verdict.effect >= 0.0)
         state.draft, state.draft_edits = (chosen.candidate, changes) if keep else (None, ())
         return "draft" if keep else "reject", comparison
 

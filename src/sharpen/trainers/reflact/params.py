@@ -41,7 +41,7 @@ class ProposalParams(BaseModel):
         "patch", description="What analysts propose: exact edits, suggestions for one rewriting, or whole rewritings."
     )
     proposers: tuple[str, ...] = Field(
-        ("examples", "instructions", "prune", "numbers"),
+        ("examples", "instructions", "prune", "numbers", "syntax"),
         description="Proposers that need no optimizer model; may be empty.",
     )
     analysts: bool = Field(True, description="Let the optimizer model reflect, where there is one.")

@@ -24,11 +24,14 @@ def reserve(training: Training) -> None:
         known = sum(job.known(c, item, 0) is not None for c in against for item in items)
         check = (1 + len(against)) * len(items) - (0 if job.repeatable else known)
     job.budget.set_aside(training.aside + check * job.task.calls_per_rollout)
+    if training.owed:
+        job.budget.keep_time(training.owed + check)
 
 
 async def promote(training: Training) -> bool:
     """Carry the final check out. False if the budget does not allow for it."""
     training.job.budget.set_aside(training.aside)
+    training.job.budget.keep_time(training.owed, training=False)
     try:
         if _due(training):
             await _promote(training)

@@ -71,7 +71,7 @@ class Training:
         self.per_epoch = steps_per_epoch(len(job.splits.train), self.items_per_step)
         self.steps = min(params.epochs * self.per_epoch, params.max_steps or params.epochs * self.per_epoch)
         self.state = State(job.initial, job.initial)
-        self.aside = job.budget.aside
+        self.aside, self.owed = job.budget.aside, job.budget.owed
 
     def open(self) -> None:
         """Say what the settings come to for this task."""

@@ -31,7 +31,7 @@ class Arena:
         self.pool = Pool().added(job.initial, (), 0)
         self.ruler: tuple[str, ...] = ()
         """The val items of the last measurement."""
-        self._aside = job.budget.aside
+        self._aside, self._owed = job.budget.aside, job.budget.owed
 
     async def begin(self) -> None:
         """Measure the candidate training starts from."""
@@ -46,6 +46,15 @@ class Arena:
         groups = [Group(self.pool[number].candidate, items) for number in numbers]
         for number, found in zip(numbers, await self.job.measure(groups, purpose="validate"), strict=True):
             self.note(number, found)
+            self.pool = self.pool.aiming(number, self._aims(found))
+
+    def _aims(self, found: Evaluation) -> tuple[float, ...]:
+        """What it came to in each objective, or in the score where the task states none; nothing where that is not known."""
+        stated = self.job.task.objectives
+        means = [found.measured(name) for name in stated] if stated else [self.course.metric.mean(found)]
+        known = [mean for mean in means if mean is not None]
+        signs = [1.0 if objective.direction == "max" else -1.0 for objective in stated.values()] or [1.0]
+        return tuple(s * m for s, m in zip(signs, known, strict=True)) if len(known) == len(means) else ()
 
     def note(self, number: int, found: Evaluation) -> None:
         """Remember how a member did."""
@@ -90,15 +99,20 @@ class Arena:
         return leader(members, self.deciding)
 
     def reserve(self) -> None:
-        """Set calls aside for what the finalists of this moment have not been measured on, where anything is set aside."""
+        """Set calls aside, or keep time, for what the finalists of this moment have not been measured on, where anything is
+        set aside or kept."""
         lacking = sum(len(self.deciding) - member.count(self.deciding) for member in self._finalists())
         if self._aside:
             self.job.budget.set_aside(self._aside + lacking * self.job.task.calls_per_rollout)
+        if self._owed:
+            self.job.budget.keep_time(self._owed + lacking)
 
     async def close(self) -> bool:
         """Measure the finalists on all deciding val items; whoever is best there is the best, of equals the one that ranked
-        first, and the initial candidate before all. False if the budget does not allow for all of them."""
+        first, and the initial candidate before all. False if the budget does not allow for all of them; then those count
+        that have been measured on all of them before."""
         self.job.budget.set_aside(self._aside)
+        self.job.budget.keep_time(self._owed, training=False)
         ranked = [self.job.initial, *(member.candidate for member in self._finalists())]
         scores: dict[Candidate, float | None] = {}
         enough = True
@@ -109,6 +123,8 @@ class Arena:
         except BudgetExhausted as error:
             self.job.emit(BudgetEnded(str(error)))
             enough = False
+            whole = [member for member in self._finalists() if member.count(self.deciding) == len(self.deciding)]
+            scores = {**{member.candidate: member.mean(self.deciding) for member in whole}, **scores}
         scored = [candidate for candidate, score in scores.items() if score is not None]
         best = max(scored, key=lambda candidate: scores[candidate] or 0.0, default=self.job.initial)
         born = {member.candidate: member.born for member in self.pool}

@@ -15,12 +15,13 @@ from sharpen.core.task import Splits
 from sharpen.engine.evaluation import Group
 from sharpen.engine.events import BudgetEnded
 from sharpen.engine.job import Job
-from sharpen.trainers.base import Trained
+from sharpen.trainers.base import Effort, Ground, Trained
 from sharpen.trainers.reflact.rollout import attempts_of, items_of_step, steps_per_epoch
 from sharpen.trainers.search import novelty
 from sharpen.trainers.search.acceptance import Admission
 from sharpen.trainers.search.arena import Arena, Pairs
 from sharpen.trainers.search.course import CourseTrainer
+from sharpen.trainers.search.effort import most
 from sharpen.trainers.search.events import Admitted, Crossed, Explored, Offered
 from sharpen.trainers.search.merging import cross
 from sharpen.trainers.search.params import PoolParams, SearchParams
@@ -45,6 +46,9 @@ class Search(CourseTrainer):
         super().check(splits, initial, roles)
         check_proposing(self.params, optimizer="optimizer" in roles)
         self.plan(len(splits.train)).admitting(self.params.metric, splits.val)
+
+    def effort(self, ground: Ground) -> Effort:
+        return most(self.plan(ground.train), self.params, ground)
 
     async def train(self, job: Job) -> Trained:
         search = _Search(job, self.params, self.plan(len(job.splits.train)))

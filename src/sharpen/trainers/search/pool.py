@@ -26,6 +26,8 @@ class Member:
     ancestors: frozenset[int] = frozenset()
     explored: int = 0
     touched: int = 0
+    aims: tuple[float, ...] = ()
+    """Its means in the task's objectives on the val items of its last measurement, each turned so that more is better."""
 
     @property
     def rollouts(self) -> int:
@@ -76,6 +78,10 @@ class Pool:
         known = self[number].scores
         new = {item: score for item, score in scores.items() if score is not None or known.get(item) is None}
         return self._with(number, scores={**known, **new})
+
+    def aiming(self, number: int, aims: tuple[float, ...]) -> Pool:
+        """The pool with what one member came to in each objective."""
+        return self._with(number, aims=aims)
 
     def visited(self, numbers: Iterable[int], iteration: int) -> Pool:
         """The pool after these members were explored."""

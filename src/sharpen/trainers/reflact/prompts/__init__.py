@@ -6,13 +6,14 @@ material begins, and a program can read it too. A text given under the same name
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from functools import cache
 from importlib import resources
 
 from sharpen.core.chat import Message
-from sharpen.core.digest import Json
+from sharpen.core.digest import Json, encoder
+
+_dumped = encoder()
 
 
 @cache
@@ -46,7 +47,3 @@ def _value(value: Json) -> str:
     if not isinstance(value, list) or not value:
         return _dumped(value)
     return "[\n" + ",\n".join(f"  {_dumped(element)}" for element in value) + "\n ]"
-
-
-def _dumped(value: Json) -> str:
-    return json.dumps(value, ensure_ascii=False)

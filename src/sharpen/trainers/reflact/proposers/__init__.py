@@ -24,6 +24,7 @@ _BUILT_IN = {
     "instructions": "instructions:InstructionsProposer",
     "prune": "prune:PruneProposer",
     "numbers": "numbers:NumbersProposer",
+    "syntax": "syntax:SyntaxProposer",
 }
 NAMES = tuple(_BUILT_IN)
 """The built-in ones."""

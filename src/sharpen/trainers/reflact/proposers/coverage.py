@@ -51,6 +51,10 @@ class Coverage:
             covered = [max(pair) for pair in zip(covered, self._alike[pick], strict=True)]
         return chosen
 
+    def draw(self, count: int, rng: Stream) -> list[Shot]:
+        """Up to `count` examples at random, whatever failed."""
+        return rng.sample(self.pool, count)
+
     def support(self, shot: Shot) -> int:
         """How many failures are of the example's kind, at least one."""
         return max(1, sum(failure.type == shot.type for failure in self._failed))

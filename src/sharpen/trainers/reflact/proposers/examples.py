@@ -1,8 +1,9 @@
-"""Worked examples from the train split, chosen by what failed: added, or put in the place of others.
+"""Worked examples from the train split, chosen by what failed or drawn at random: added, or put in the place of others.
 
-Each proposal adds one to four examples to the section "## Examples" (made where there is none), one edit per example, so
+Each proposal adds two to four examples to the section "## Examples" (made where there is none), one edit per example, so
 that each can be judged on its own later. Once three stand there, half of the proposals exchange one instead; once
-`most` stand there, all do.
+`most` stand there, all do. Half of the choices are made by what failed and half at random: which examples teach a model is
+not what looks alike on paper, and sets that all hold the same few leave the trials nothing to choose from.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ class ExamplesProposer:
     """`alternatives` proposals a step; `sizes` are how many examples they add, in turn; `most` may stand in the skill."""
 
     alternatives: int = 8
-    sizes: tuple[int, ...] = (3, 4, 1, 2)
+    sizes: tuple[int, ...] = (4, 3, 4, 2)
     most: int = 8
     name: str = "examples"
 
@@ -45,7 +46,8 @@ class ExamplesProposer:
             room = min(self.most - len(standing), view.budget)
             if room > 0 and (len(standing) < _ENOUGH_TO_SWAP or turn % 2 == 0):
                 size = min(self.sizes[turn % len(self.sizes)], room)
-                chosen = coverage.choose(size, standing, view.rng)
+                by_failures = turn % 4 < 2
+                chosen = coverage.choose(size, standing, view.rng) if by_failures else coverage.draw(size, view.rng)
                 yield from self._additions(view, coverage, chosen)
             elif standing:
                 yield from self._swap(view, coverage, standing)
@@ -61,7 +63,8 @@ class ExamplesProposer:
         leaving = view.rng.below(len(standing))
         staying = standing[:leaving] + standing[leaving + 1 :]
         block = examples.blocks(view.candidate.text)[leaving]
-        for shot in coverage.choose(1, staying, view.rng):
+        by_failures = view.rng.below(2) == 1
+        for shot in coverage.choose(1, staying, view.rng) if by_failures else coverage.draw(1, view.rng):
             support = coverage.support(shot)
             edit = Edit(Op.REPLACE, _block(shot), block, support=support, source=self.name, items=(shot.item_id,))
             reason = f"show {_short(shot.input)!r} in place of {_short(standing[leaving].input)!r}"

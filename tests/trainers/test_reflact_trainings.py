@@ -1,0 +1,201 @@
+"""Whole trainings of the ReflACT loop: what they reach, what their story says, and where a budget ends them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from stages import made, rules, with_job
+
+from sharpen.bench.config import load
+from sharpen.bench.runner import Session, build, prepare
+from sharpen.core.chat import Request
+from sharpen.core.errors import UsageError
+from sharpen.engine.job import Job
+from sharpen.engine.replay import read_events
+from sharpen.tasks.codebook import Codebook, code_words
+from sharpen.testing.trainers import without_clock
+from sharpen.trainers.reflact.loop import ReflACT
+from sharpen.trainers.reflact.params import ReflACTParams
+from sharpen.trainers.reflact.promote import reserve
+from sharpen.trainers.reflact.training import Training
+
+
+def settings(**params: Any) -> dict[str, Any]:
+    return {
+        "task": "codebook",
+        "models": {"target": "scripted/rules", "optimizer": "scripted/rules"},
+        "trainer": {"params": {"epochs": 4, "batch_size": 20, **params}},
+    }
+
+
+def trained(folder: Path, given_settings: dict[str, Any]) -> tuple[str, dict[str, Any], list[dict[str, Any]]]:
+    run, parts = prepare(load(None, given_settings), folder)
+    session = Session(parts, run)
+    status = asyncio.run(session.run())
+    found = json.loads((session.job_folder / "results.json").read_text())
+    return status, found, read_events(session.job_folder / "events.jsonl")
+
+
+class TestWholeTrainings:
+    def test_codebook_is_learnt_completely(self, tmp_path: Path) -> None:
+        status, found, _ = trained(tmp_path, settings())
+        assert status == "done"
+        assert found["test"]["initial"]["mean"] == 0.0 and found["test"]["best"]["mean"] == 1.0
+        gain = found["gain"]["best"]
+        assert gain["mean"] == 1.0 and gain["low"] > 0.5
+        confirmed = found["best"]["confirmed"]
+        assert confirmed["value"] == 1.0 and confirmed["how"] == "val items held back"
+
+    def test_accept_reject_and_merge_all_happen(self, tmp_path: Path) -> None:
+        """Without trying on train items first, the optimizer's bad ideas reach the gate, and are turned down there."""
+        _, found, events = trained(tmp_path, settings(screen_items=0, proposers=[]))
+        actions = Counter(step["action"] for step in found["steps"])
+        assert actions["accept"] >= 3 and actions["reject"] >= 1
+        merges = [event for event in events if event["type"] == "asked" and event["scope"][0] == "merge"]
+        assert merges and all(event["error"] is None for event in merges)
+        assert found["test"]["best"]["mean"] > 0.9
+
+    def test_what_was_accepted_is_what_the_checkpoints_hold(self, tmp_path: Path) -> None:
+        _, found, events = trained(tmp_path, settings())
+        accepted = {step["step"] for step in found["steps"] if step["action"] == "accept"}
+        saved = {event["step"] for event in events if event["type"] == "checkpointed" and "/step_" in event["path"]}
+        assert saved == accepted | {0}
+        by_step = {step["step"]: step["current"] for step in found["steps"]}
+        for event in events:
+            if event["type"] == "checkpointed" and event["step"] in accepted and "/step_" in event["path"]:
+                assert event["candidate"] == by_step[event["step"]]
+
+    def test_a_rejected_step_leaves_the_current_candidate_alone(self, tmp_path: Path) -> None:
+        _, found, _ = trained(tmp_path, settings())
+        before = None
+        for step in found["steps"]:
+            if step["action"] != "accept" and before is not None:
+                assert step["current"] == before
+            before = step["current"]
+
+    def test_every_edit_has_a_row_in_the_report(self, tmp_path: Path) -> None:
+        _, found, _ = trained(tmp_path, settings(drafts=False))
+        assert any(step["edits"] for step in found["steps"])
+        assert all(len(step["edits"]) == len(step["report"]) for step in found["steps"])
+
+    def test_the_edit_budget_is_kept(self, tmp_path: Path) -> None:
+        _, found, events = trained(tmp_path, settings(edit_budget=3, min_edit_budget=1))
+        budgets = {event["step"]: event["edit_budget"] for event in events if event["type"] == "selected"}
+        assert all(len(step["report"]) <= budgets[step["step"]] for step in found["steps"] if step["report"])
+        assert budgets[1] == 3
+
+    def test_held_back_val_items_decide_nothing(self, tmp_path: Path) -> None:
+        _, _, events = trained(tmp_path, settings())
+        deciding: set[str] = set()
+        confirming: set[str] = set()
+        for event in events:
+            if event["type"] == "measured" and event["purpose"] in ("gate", "confirm"):
+                ids = deciding if event["purpose"] == "gate" else confirming
+                ids.update(id for group in event["groups"] for id in group["items"])
+        assert len(confirming) >= 10 and confirming.isdisjoint(deciding)
+
+    def test_a_noisy_best_is_confirmed_on_fresh_samples(self, tmp_path: Path) -> None:
+        noisy = settings() | {"models": {"target": "scripted/rules?noise=0.1", "optimizer": "scripted/rules"}}
+        _, found, events = trained(tmp_path, noisy)
+        assert found["best"]["confirmed"]["how"] == "fresh samples of val"
+        used = {
+            g["sample"] for e in events if e["type"] == "measured" and e["purpose"] == "confirm" for g in e["groups"]
+        }
+        before = {
+            g["sample"] for e in events if e["type"] == "measured" and e["purpose"] == "gate" for g in e["groups"]
+        }
+        assert used.isdisjoint(before)
+        assert found["test"]["best"]["mean"] > 0.6
+
+    def test_without_an_optimizer_proposers_alone_train(self, tmp_path: Path) -> None:
+        alone = settings() | {"models": {"target": "scripted/rules"}}
+        status, _, events = trained(tmp_path, alone)
+        assert status == "done" and not [event for event in events if event["type"] == "asked"]
+        assert {"rollout", "reflect", "aggregate", "select"} <= {
+            e["stage"] for e in events if e["type"] == "stage_done"
+        }
+
+    def test_the_force_gate_lets_everything_in_and_the_best_is_not_the_worst(self, tmp_path: Path) -> None:
+        _, found, _ = trained(tmp_path, settings(gate="force"))
+        actions = Counter(step["action"] for step in found["steps"])
+        assert actions["accept"] and not actions["reject"]
+        accepted = [step["current_score"] for step in found["steps"] if step["action"] == "accept"]
+        assert found["best"]["raw"] == max(accepted)
+
+    def test_the_force_gate_lets_a_worse_candidate_in_but_does_not_vouch_for_it(self, tmp_path: Path) -> None:
+        spoilt = "\n".join(f"- {kind}: wrong" for kind in code_words())
+
+        def spoil(request: Request) -> str:
+            return json.dumps({"edits": [{"op": "append", "content": spoilt}]})
+
+        class Knowing(Codebook):
+            skill = rules(15)
+
+        async def do(job: Job) -> None:
+            params = ReflACTParams(gate="force", max_steps=1, proposers=(), screen_items=0)
+            result = await ReflACT(params).train(job)
+            assert result.final != job.initial and result.final.text.endswith(": wrong\n")
+            assert result.best == job.initial and result.best_step == 0
+
+        with_job(tmp_path, do, spoil, Knowing())
+
+    @pytest.mark.parametrize("gate", ["strict", "paired"])
+    def test_other_gates_train_too(self, tmp_path: Path, gate: str) -> None:
+        status, found, _ = trained(tmp_path, settings(gate=gate))
+        assert status == "done" and found["test"]["best"]["mean"] > 0.5
+
+    def test_unknown_parameters_are_named(self) -> None:
+        with pytest.raises(UsageError, match=r"trainer reflact: unknown key 'epoch' \(did you mean 'epochs'\?\)"):
+            build(load(None, settings(epoch=1)))
+
+
+class TestBudgetEnds:
+    def test_no_more_is_kept_for_the_final_check_than_is_not_known_yet(self, tmp_path: Path) -> None:
+        async def do(job: Job) -> None:
+            training = Training(job, ReflACTParams())
+            val, state = training.val.deciding, training.state
+
+            def kept() -> int:
+                reserve(training)
+                return job.budget.aside
+
+            assert kept() == 0
+            state.current = state.best = made(job, rules(2)).candidate
+            state.draft = made(job, rules(3)).candidate
+            assert kept() == 3 * len(val)
+            await job.evaluate(job.initial, val[:20], purpose="gate")
+            await job.evaluate(state.best, val, purpose="gate")
+            assert kept() == 2 * len(val) - 20
+
+        with_job(tmp_path, do)
+
+    def test_out_of_budget_it_still_tests_and_then_goes_on_with_more(self, tmp_path: Path) -> None:
+        small = settings() | {"budget": {"calls": 1100}}
+        run, parts = prepare(load(None, small), tmp_path / "small")
+        session = Session(parts, run)
+        assert asyncio.run(session.run()) == "budget"
+        found = json.loads((session.job_folder / "results.json").read_text())
+        assert found["status"] == "budget" and set(found["test"]) == {"initial", "best", "final"}
+        assert found["usage"]["total"]["calls"] <= 1100
+
+        more = Session(build(load(None, settings()), run), run)
+        assert asyncio.run(more.run(more_budget=True)) == "done"
+        _, whole, events = trained(tmp_path / "whole", settings())
+        after = json.loads((session.job_folder / "results.json").read_text())
+        assert without_clock(after) == without_clock(whole)
+        assert len(read_events(session.job_folder / "events.jsonl")) == len(events)
+
+    def test_resumed_without_more_it_ends_where_it_ended(self, tmp_path: Path) -> None:
+        run, parts = prepare(load(None, settings() | {"budget": {"calls": 1100}}), tmp_path)
+        session = Session(parts, run)
+        assert asyncio.run(session.run()) == "budget"
+        before = (session.job_folder / "results.json").read_text()
+        assert asyncio.run(session.run()) == "budget"
+        after = (session.job_folder / "results.json").read_text()
+        first, second = json.loads(before), json.loads(after)
+        assert {**first, "clock": None} == {**second, "clock": None}
