@@ -69,7 +69,7 @@ class Detaches(Base):
 class Eats(Base):
     name = "eats"
     def misbehave(self):
-        self.fat = [bytearray(1 << 20) for _ in range(4000)]
+        self.fat = [bytearray(1 << 26) for _ in range(64)]
 
 class Crashes(Base):
     name = "crashes"
@@ -231,7 +231,7 @@ def test_what_misbehaves_fails_alone_and_with_a_reason(tmp_path: Path) -> None:
     (tmp_path / "s.yaml").write_text(
         "tasks: [" + ", ".join(f"bad.py:{kind}" for kind in kinds) + "]\n"
         "trainers: [{name: reflact, params: {epochs: 1, proposers: [examples]}}]\n"
-        "models: {target: scripted/echo}\nparallel: 2\ntimeout: 8\nmemory: 2000\n"
+        "models: {target: scripted/echo}\nparallel: 2\ntimeout: 8\nmemory: 1500\n"
     )
     done = sharpen(tmp_path, "run", "s.yaml", MY_API_KEY="geheimnis-42")
     assert done.returncode == 1, done.stderr

@@ -142,3 +142,21 @@ def test_list_without_a_kind_lists_all(program: Program) -> None:
     assert ran.code == 0
     for word in ("number-words", "reflact", "local/smollm2-135m", "sequential", "examples", "exact_match"):
         assert word in ran.out
+
+
+def test_list_keeps_to_a_pattern_in_every_kind(program: Program) -> None:
+    found = program("list", "--pattern", "n*", "--json").json
+    names = {kind: [row["name"] for row in rows] for kind, rows in found.items()}
+    assert names["trainers"] == ["noop"] and names["proposers"] == ["numbers"] and names["metrics"] == ["numeric"]
+    assert {"number-words", "numeric-param", "non-trainable"} <= set(names["tasks"])
+    assert names["models"] == names["gates"] == []
+    shown = program("list", "trainers", "--pattern", "gepa-u*")
+    assert "settings of gepa-ucb" in shown.out and "gepa-base" not in shown.out
+    nothing = program("list", "tasks", "--pattern", "zzz")
+    assert (nothing.code, nothing.out) == (0, "no name of tasks fits 'zzz'; `sharpen list tasks` shows all\n")
+
+
+def test_list_writes_defaults_as_a_configuration_would(program: Program) -> None:
+    shown = program("list", "trainers", "--pattern", "reflact").out
+    assert "True" not in shown and "None" not in shown
+    assert "true" in shown and "null" in shown

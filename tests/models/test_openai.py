@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import email.utils
 import socket
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -15,8 +14,6 @@ from sharpen.core.errors import ModelError, ModelErrorKind, UsageError
 from sharpen.core.usage import Usage
 from sharpen.engine.limits import Limiter
 from sharpen.engine.retry import RetryPolicy, with_retries
-from sharpen.models.base import Model
-from sharpen.models.http_errors import from_status, retry_after
 from sharpen.models.openai import OpenAIModel
 from sharpen.testing.http import FakeEndpoint, Fault, FaultKind
 
@@ -373,73 +370,3 @@ def test_many_at_once_share_one_client_and_all_come_back() -> None:
 
     assert [reply.text for reply in talk(server, use)] == [str(number) for number in range(200)]
     assert server.most_in_flight > 20
-
-
-def test_it_is_a_model_and_its_identity_holds_no_secret(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SHARPEN_API_KEY", KEY)
-    model = OpenAIModel("http://localhost:1/v1/#m", temperature=0.5)
-    assert isinstance(model, Model)
-    assert model.endpoint == "http://localhost:1/v1"
-    assert model.identity == {
-        "kind": "openai",
-        "base_url": "http://localhost:1/v1",
-        "model": "m",
-        "temperature": 0.5,
-        "extra": {},
-    }
-    assert KEY not in repr(vars(model)["settings"])
-
-
-def test_the_bound_is_never_below_what_a_byte_level_tokenizer_can_make_of_it() -> None:
-    request = Request(messages=(Message("user", "ü" * 100),), max_tokens=10)
-    tokens, _ = OpenAIModel("http://localhost:1/v1#m").bound(request)
-    assert tokens >= 200 + 10
-
-
-NOW = 1_700_000_000.0
-
-
-@pytest.mark.parametrize(
-    ("headers", "seconds"),
-    [
-        ({}, None),
-        ({"retry-after": "12"}, 12.0),
-        ({"retry-after": "0.5"}, 0.5),
-        ({"retry-after-ms": "1500", "retry-after": "9"}, 1.5),
-        ({"retry-after": email.utils.formatdate(NOW + 30, usegmt=True)}, 30.0),
-        ({"retry-after": email.utils.formatdate(NOW - 30, usegmt=True)}, 0.0),
-        ({"retry-after": "soon"}, None),
-        ({"retry-after": "-3"}, None),
-        ({"retry-after": "inf"}, None),
-    ],
-)
-def test_the_wait_an_endpoint_asks_for_is_understood(headers: dict[str, str], seconds: float | None) -> None:
-    assert retry_after(headers, NOW) == (None if seconds is None else pytest.approx(seconds))
-
-
-@pytest.mark.parametrize(
-    ("status", "kind"),
-    [
-        (400, K.BAD_REQUEST),
-        (401, K.AUTH),
-        (403, K.AUTH),
-        (404, K.NOT_FOUND),
-        (408, K.TIMEOUT),
-        (409, K.BAD_REQUEST),
-        (413, K.BAD_REQUEST),
-        (422, K.BAD_REQUEST),
-        (429, K.RATE_LIMITED),
-        (500, K.UNAVAILABLE),
-        (503, K.UNAVAILABLE),
-        (529, K.RATE_LIMITED),
-    ],
-)
-def test_every_status_has_a_kind(status: int, kind: ModelErrorKind) -> None:
-    error = from_status("here", status, {"error": {"message": "because"}}, {})
-    assert error.kind is kind
-    assert str(error).startswith(f"here answered {status}: because")
-
-
-def test_an_empty_account_is_not_waited_for() -> None:
-    body = {"message": "You exceeded your current quota", "code": "insufficient_quota"}
-    assert from_status("here", 429, body, {}).kind is K.AUTH

@@ -1,4 +1,4 @@
-"""What is derived from a job's events: `results.json`, and the reading of a job for people.
+"""What is derived from a job's events: `results.json`, the curves for TensorBoard, and the reading of a job for people.
 
 `results` is a pure function of the lines of `events.jsonl`, so it can be made at any time for a running, crashed or
 finished job, and two jobs with the same story have the same results. Whatever depends on the clock is under `clock`.
@@ -6,10 +6,12 @@ finished job, and two jobs with the same story have the same results. Whatever d
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from sharpen.bench import objectives, tensorboard
 from sharpen.core.usage import NOTHING, Usage
 from sharpen.engine.replay import read_events
 from sharpen.engine.spec import JobSpec
@@ -23,10 +25,11 @@ _VERDICT = ("gate", "accepted", "reason", "effect", "low", "high", "evidence", "
 
 
 def write(folder: Path) -> None:
-    """Derive `results.json` anew from the story."""
+    """Derive `results.json` and the curves for TensorBoard anew from the story."""
     lines = read_events(folder / "events.jsonl")
     if lines:
         write_json(folder / "results.json", results(lines))
+        tensorboard.write(folder, lines)
 
 
 def write_job_meta(folder: Path, spec: JobSpec) -> None:
@@ -39,6 +42,7 @@ def results(lines: Sequence[Line]) -> dict[str, Any]:
     """Everything a job came to, as far as its story goes."""
     started = _first(lines, "job_started") or {}
     ended, capped = _last(lines, "job_ended"), _first(lines, "budget_ended")
+    told = _by_step(lines)
     return {
         "schema_version": SCHEMA_VERSION,
         "job_id": started.get("job_id"),
@@ -48,7 +52,7 @@ def results(lines: Sequence[Line]) -> dict[str, Any]:
         "status": ended["status"] if ended else "unfinished",
         "message": ended["message"] if ended else "",
         "budget_ended": None if capped is None else capped["message"],
-        "steps": [{**step(lines, done), **spent} for done, spent in _curve(lines)],
+        "steps": [{**step(told[done["step"]], done), **spent} for done, spent in _curve(lines)],
         "remarks": (_first(lines, "planned") or {}).get("remarks", []),
         "epochs": epochs(lines),
         "promotion": _promotion(lines),
@@ -58,6 +62,7 @@ def results(lines: Sequence[Line]) -> dict[str, Any]:
             line["new"]: {**_pick(line, "old", "mean", "low", "high", "method"), "n": line["items"]}
             for line in _all(lines, "gained")
         },
+        "objectives": objectives.of_job(lines),
         "usage": _usage(lines),
         "failed_rollouts": sum(len(group["failed"]) for line in _all(lines, "measured") for group in line["groups"]),
         "lost_answers": sum(line["error"] is not None for line in _all(lines, "asked")),
@@ -80,6 +85,15 @@ def step(lines: Sequence[Line], done: Line) -> dict[str, Any]:
     return found
 
 
+def _by_step(lines: Sequence[Line]) -> dict[int, list[Line]]:
+    """The lines that tell of a step's change, by step: a long training has too many to go through them for each step."""
+    found: dict[int, list[Line]] = defaultdict(list)
+    for line in lines:
+        if line["type"] in ("revised", "decided"):
+            found[line["step"]].append(line)
+    return found
+
+
 def _curve(lines: Sequence[Line]) -> Iterator[tuple[Line, dict[str, Any]]]:
     """Every step's last line, with what the job had used by then."""
     used = NOTHING
@@ -96,9 +110,12 @@ def _curve(lines: Sequence[Line]) -> Iterator[tuple[Line, dict[str, Any]]]:
 def epochs(lines: Sequence[Line]) -> list[dict[str, Any]]:
     """How the steps of each epoch ended, what the long view over it came to, and where it left the scores."""
     found = []
+    steps: dict[int, list[str]] = defaultdict(list)
+    for line in _all(lines, "step_done"):
+        steps[line["epoch"]].append(line["action"])
+    updates = {line["epoch"]: line for line in reversed(_all(lines, "slow_updated"))}
     for done in _all(lines, "epoch_done"):
-        actions = [line["action"] for line in _all(lines, "step_done") if line["epoch"] == done["epoch"]]
-        slow = next((line for line in _all(lines, "slow_updated") if line["epoch"] == done["epoch"]), None)
+        actions, slow = steps[done["epoch"]], updates.get(done["epoch"])
         found.append(
             {
                 **_pick(done, "epoch", "current", "current_score", "best", "best_score", "unscored"),

@@ -10,32 +10,40 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from sharpen.bench import layout
+import yaml
+
+from sharpen.bench import artifacts, layout
 from sharpen.bench.artifacts import results
-from sharpen.bench.config import BudgetConfig, dump, load
-from sharpen.bench.job_process import BUDGET, DONE, STOPPED
+from sharpen.bench.config import BudgetConfig, dump
+from sharpen.bench.job_process import BUDGET, DONE, STOPPED, Together
 from sharpen.bench.layout import JOB_CONFIG, RunFolder
 from sharpen.bench.matrix import Planned
 from sharpen.bench.processes import Ended, Order, nursery
 from sharpen.bench.study import StudyConfig
 from sharpen.bench.study import dump as dump_study
 from sharpen.bench.tables import PROCESS, write_tables
+from sharpen.bench.withheld import Withheld
 from sharpen.core.digest import Json
-from sharpen.core.redact import redact
 from sharpen.engine import checkpoints
 from sharpen.engine.replay import read_events
 from sharpen.files import write_atomic, write_json
+from sharpen.ledger.store import Ledger
 from sharpen.tasks.datatask import DataTask
 
 FINISHED = ("done", "budget")
 _LOG = "stdout.log"
 _SHOWN = 400
+_TABLES_EVERY = 1.0
+_TABLES_SHARE = 0.02
+"""Of the time a study takes, the most that goes into tables while it runs: they grow with the study."""
 
 
 @dataclass(frozen=True)
@@ -61,12 +69,17 @@ class Conductor:
     _rows: dict[str, dict[str, Json]] = field(default_factory=dict)
     _grown: set[str] = field(default_factory=set)
     """Jobs that were ended by their budget and have a larger one now."""
+    _spent: dict[str, dict[str, float]] = field(default_factory=dict)
+    _shared: Together | None = None
+    _changed: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set when a job has ended that the tables do not tell of yet."""
 
     def lay_out(self) -> None:
         """Write what must be there before the first job starts. What is there already and still holds is left alone."""
         records = {job.job_id: job.record() for job in self.jobs}
         self.folder.write_meta(dump_study(self.study), records)
         self.folder.write_manifest(records, tags=list(self.study.tags))
+        withheld = Withheld()
         for job in self.jobs:
             config, parts = job.cell.config, job.parts
             home = RunFolder(self.folder.path, job.cell.task_key)
@@ -77,34 +90,46 @@ class Conductor:
                 for part, text in parts.setup.initial.parts.items():
                     write_atomic(home.skill / checkpoints.safe_part(part), text)
             path = self.folder.job(job.job_id) / JOB_CONFIG
-            if path.exists() and _larger(config.budget, load(path).budget) and self.state_of(job) == "budget":
+            if path.exists() and _larger(config.budget, _budget_of(path)) and self.state_of(job) == "budget":
                 self._grown.add(job.job_id)
-            write_atomic(path, redact(dump(config, parts.trainer.params)))
+            write_atomic(path, withheld.hide(dump(config, parts.trainer.params)))
+        withheld.hand_over()
 
     async def run(self) -> None:
         """Carry out every job that is not at its end."""
         states = {job.job_id: self.state_of(job) for job in self.jobs}
         queue = [job for job in self.jobs if states[job.job_id] not in FINISHED or job.job_id in self._grown]
+        for job in self.jobs:
+            self._note_spending(job)
         write_tables(self.folder, self._rows)
         if not queue:
             return
-        async with nursery() as home:
+        # Whoever closes a ledger last folds its log and waits for the disk: that need not be every job.
+        with (
+            Ledger(self.folder.ledger) as ledger,
+            self._together(min(self.study.parallel, len(queue))),
+        ):
+            await self._work_off(queue, ledger)
+
+    async def _work_off(self, queue: list[Planned], ledger: Ledger) -> None:
+        async with nursery(_modules(self.jobs)) as home:
             self._stop = home.stop_gently
             running: set[asyncio.Task[None]] = set()
+            tables = asyncio.create_task(self._keep_up(ledger))
             try:
                 while queue or running:
                     while queue and len(running) < self.study.parallel and self._room_for(queue[0]):
                         running.add(asyncio.create_task(self._carry_out(queue.pop(0), home.carry_out)))
                     if not running:
                         break
-                    done, running = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
+                    done, _ = await asyncio.wait({*running, tables}, return_when=asyncio.FIRST_COMPLETED)
+                    running -= done
                     for task in done:
                         task.result()
             finally:
-                for task in running:
+                for task in (*running, tables):
                     task.cancel()
-                if running:
-                    await asyncio.wait(running)
+                await asyncio.wait({*running, tables})
                 write_tables(self.folder, self._rows)
 
     def stop(self) -> None:
@@ -120,12 +145,34 @@ class Conductor:
         status: str = results(lines)["status"]
         return status
 
+    @contextmanager
+    def _together(self, jobs: int) -> Iterator[None]:
+        """While inside, jobs share what their endpoints allow, where several run at once."""
+        if jobs == 1:
+            yield
+            return
+        with tempfile.TemporaryDirectory(prefix="sharpen-limits-") as folder:
+            self._shared = Together(jobs, Path(folder))
+            yield
+
+    async def _keep_up(self, ledger: Ledger) -> None:
+        """Write the tables again soon after a job has ended, but not so often that it takes longer than the jobs do. The
+        ledger's log, which no small job finds large, is looked after then too."""
+        while True:
+            await self._changed.wait()
+            self._changed.clear()
+            began = time.monotonic()
+            write_tables(self.folder, self._rows)
+            ledger.fold()
+            await asyncio.sleep(max(_TABLES_EVERY, (time.monotonic() - began) / _TABLES_SHARE))
+
     async def _carry_out(self, job: Planned, start: Callable[[Order], Any]) -> None:
         folder = self.folder.job(job.job_id)
         order = Order(
             self.folder.path,
             job.job_id,
             folder / _LOG,
+            self._shared,
             self.study.timeout,
             self.study.memory,
             job.job_id in self._grown,
@@ -139,10 +186,13 @@ class Conductor:
         about = {"state": state, "reason": reason, "code": ended.code, "signal": ended.signal}
         clock = {"seconds": round(seconds, 3), "cpu": round(ended.cpu, 3), "memory_kb": ended.memory, "at": time.time()}
         write_json(folder / PROCESS, {"schema_version": layout.SCHEMA_VERSION, **about, "clock": clock})
+        if state not in FINISHED:  # it may have had no time to say what it came to
+            artifacts.write(folder)
         del self._reserved[job.job_id]
+        self._note_spending(job)
         if state not in (*FINISHED, "stopped") and self.study.fail_fast:
             self.stopping = True
-        write_tables(self.folder, self._rows)
+        self._changed.set()
         self.on_news(Told(job, state, reason, seconds))
 
     def _outcome(self, job: Planned, ended: Ended) -> tuple[str, str]:
@@ -158,21 +208,39 @@ class Conductor:
             return "failed", "out of memory"
         return "failed", ended.reason or last or f"ended with exit code {ended.code}"
 
+    def _note_spending(self, job: Planned) -> None:
+        if _caps(self.study.total):
+            self._spent[job.job_id] = _spent(self.folder.job(job.job_id))
+
     def _room_for(self, job: Planned) -> bool:
         """Whether a job may start: nobody wants to stop, and its cap fits into what the whole study may still spend."""
         if self.stopping:
             return False
         wanted = _caps(self.study.budget)
         for name, cap in _caps(self.study.total).items():
-            spent = sum(_spent(self.folder.job(other.job_id)).get(name, 0.0) for other in self.jobs if other is not job)
+            spent = sum(used.get(name, 0.0) for other, used in self._spent.items() if other != job.job_id)
             reserved = sum(caps.get(name, 0.0) for caps in self._reserved.values())
             if spent + reserved + wanted.get(name, 0.0) > cap:
                 return False
         return True
 
 
+def _modules(jobs: Sequence[Planned]) -> list[str]:
+    """Our own modules that jobs will need. What others wrote may start threads or worse, and is left to the jobs."""
+    parts = [job.parts for job in jobs]
+    used = {
+        type(made).__module__ for one in parts for made in (one.trainer, one.setup.task, *one.setup.models.values())
+    }
+    return sorted(name for name in used if name.startswith("sharpen."))
+
+
 def _caps(budget: BudgetConfig) -> dict[str, float]:
     return {name: cap for name, cap in budget.model_dump().items() if cap is not None}
+
+
+def _budget_of(path: Path) -> BudgetConfig:
+    """The caps a job's configuration had; the rest of it need not be readable any more."""
+    return BudgetConfig.model_validate(yaml.safe_load(path.read_text(encoding="utf-8"))["budget"])
 
 
 def _larger(new: BudgetConfig, old: BudgetConfig) -> bool:

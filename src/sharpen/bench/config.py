@@ -9,16 +9,20 @@ from __future__ import annotations
 
 import typing
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
+from sharpen.bench import withheld
 from sharpen.core.errors import UsageError, nearest
+from sharpen.core.redact import remember_settings
 
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 """The safe loader in C, where it was built: ten times as fast."""
+_DUMPER: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 
 
 class Strict(BaseModel):
@@ -26,13 +30,16 @@ class Strict(BaseModel):
 
 
 class TaskConfig(Strict):
-    """A built-in task by name, or a data file or folder by path."""
+    """A task by name, or a data file or folder by path."""
 
     name: str = Field(description="A task's name, or the path of a data file or folder.")
     metric: str | None = Field(None, description="How answers are scored, for data files.")
     ratio: str | None = Field(None, description="train:val:test, for one file without a split column.")
     split_seed: int | None = Field(None, description="Which way a file is split.")
     limit: int | None = Field(None, ge=1, description="Use at most this many items of each split.")
+    data: str | None = Field(None, description="The file or folder a named task takes its items from.")
+    size: int | None = Field(None, ge=1, description="How many items to make, for tasks that generate them.")
+    params: dict[str, Any] = Field({}, description="Further settings of a named task, such as a generator's own.")
     fields: dict[str, str] | None = Field(None, description="Which column is input, answer, id, type, split.")
     skill: str | None = Field(None, description="The file or folder training starts from, instead of the task's own.")
     template: str | None = Field(
@@ -42,9 +49,14 @@ class TaskConfig(Strict):
     description: str | None = Field(None, description="What the task asks for, in a sentence.")
     max_tokens: int | None = Field(None, ge=1, description="The longest answer, in tokens.")
 
+    @field_validator("data")
+    @classmethod
+    def _found_from_anywhere(cls, data: str | None) -> str | None:
+        return None if data is None else str(Path(data).expanduser().resolve())
+
 
 class TrainerConfig(Strict):
-    name: str = Field("reflact", description="How to train. See `sharpen list trainers`.")
+    name: str = Field("reflact", description="How to train: see `sharpen list trainers`; or `path/to/file.py:Class`.")
     params: dict[str, Any] = Field({}, description="The trainer's own settings; below for each trainer.")
 
 
@@ -92,6 +104,8 @@ def read(path: Path | None, settings: Mapping[str, Any] | None = None, overrides
         if not equals or not key:
             raise UsageError(f"{override!r} is not an override; write key.key=value")
         _merge(merged, _shorthand(_nested(key.split("."), _parsed(value, override))))
+    merged = withheld.restored(merged, "the configuration" if path is None else str(path))
+    remember_settings(merged)
     return merged
 
 
@@ -103,12 +117,29 @@ def validated(model: type[BaseModel], values: Mapping[str, Any], where: str) -> 
         raise UsageError("\n".join(_explain(e, where, model) for e in error.errors()[:5])) from None
 
 
+@dataclass(frozen=True)
+class Fault:
+    """Something in a mapping that does not fit its schema, and where it stands: keys, and positions in lists."""
+
+    place: tuple[str | int, ...]
+    message: str
+
+
+def faults(model: type[BaseModel], values: Mapping[str, Any], where: str) -> list[Fault]:
+    """Everything in settings that does not fit a schema, in words a person can act on."""
+    try:
+        model.model_validate(values)
+    except ValidationError as error:
+        return [Fault(e["loc"], _explain(e, where, model)) for e in error.errors()]
+    return []
+
+
 def dump(config: RunConfig, params: BaseModel) -> str:
     """The whole configuration as YAML, for the snapshot in a run's folder; the trainer's settings as they were understood,
     so that nothing in them depends on a file that may change."""
     understood = config.trainer.model_copy(update={"params": params.model_dump(mode="json", exclude_unset=True)})
     config = config.model_copy(update={"trainer": understood})
-    return yaml.safe_dump(config.model_dump(mode="json"), sort_keys=False, allow_unicode=True)
+    return yaml.dump(config.model_dump(mode="json"), Dumper=_DUMPER, sort_keys=False, allow_unicode=True)
 
 
 def _read(path: Path, seen: tuple[Path, ...]) -> dict[str, Any]:
@@ -149,9 +180,10 @@ def _shorthand(content: dict[str, Any]) -> dict[str, Any]:
 
 
 def _found_beside(content: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """Files that a configuration names for its task and for its trainer's prompts are those beside it, where there are such;
-    else the current folder's."""
+    """Files that a configuration names for its task, for its trainer and for that one's prompts are those beside it, where
+    there are such; else the current folder's."""
     for trainer in _entries(content, "trainer"):
+        _named_beside(trainer, ("name",), folder)
         params = trainer.get("params")
         prompts = params.get("prompts") if isinstance(params, dict) else None
         prompts = prompts if isinstance(prompts, dict) else {}
@@ -159,7 +191,7 @@ def _found_beside(content: dict[str, Any], folder: Path) -> dict[str, Any]:
             if isinstance(given, str) and given.endswith(".md") and (folder / given).is_file():
                 prompts[name] = str((folder / given).resolve())
     for task in _entries(content, "task"):
-        _task_beside(task, folder)
+        _named_beside(task, ("name", "metric", "skill", "data"), folder)
     return content
 
 
@@ -170,17 +202,17 @@ def _entries(content: dict[str, Any], key: str) -> list[dict[str, Any]]:
     return [entry for entry in found if isinstance(entry, dict)]
 
 
-def _task_beside(task: dict[str, Any], folder: Path) -> None:
-    for key in ("name", "metric", "skill"):
-        given = task.get(key)
+def _named_beside(entry: dict[str, Any], keys: Sequence[str], folder: Path) -> None:
+    for key in keys:
+        given = entry.get(key)
         if not isinstance(given, str):
             continue
         file, suffix, attribute = given.partition(".py:")
         path = folder / (file + suffix.removesuffix(":"))
-        if (key == "skill" or "/" in given or path.suffix) and path.exists():
+        if (key in ("skill", "data") or "/" in given or path.suffix) and path.exists():
             path = path.resolve()
             shown = path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
-            task[key] = f"{shown}:{attribute}" if suffix else str(shown)
+            entry[key] = f"{shown}:{attribute}" if suffix else str(shown)
 
 
 def _merge(into: dict[str, Any], more: Mapping[str, Any]) -> None:

@@ -22,7 +22,7 @@ from sharpen.bench.doctor_checks import Contest, Finding, Level
 from sharpen.bench.doctor_estimate import Asking, Estimate, Ground, Pace
 from sharpen.bench.doctor_probe import NAME, Again, Seen, Wish, marks
 from sharpen.bench.evaluate import Files
-from sharpen.bench.layout import read_json
+from sharpen.bench.layout import folder_name, read_json
 from sharpen.bench.runner import Parts, tell_start
 from sharpen.core.candidate import Candidate
 from sharpen.core.chat import Request
@@ -109,6 +109,8 @@ def record(parts: Parts, diagnosis: Diagnosis) -> dict[str, Json]:
 async def _scorer(setup: Setup) -> Finding:
     """The scorer on right and on empty answers; by a judge only later, when one may be paid."""
     task = setup.task
+    if not task.calls_per_rollout:
+        return Finding("scorer", Level.OK, "the task calls no model, so there are no answers to try it with")
     cheap = isinstance(task, TextTask) and not task.scorer.own
     items = _spread(setup, _CHEAP if cheap else _DEAR)
     try:
@@ -192,8 +194,8 @@ def _conclude(parts: Parts, seen: Seen, found: list[Finding], again: Again | Non
         what = f"trainer {trainer.name} does not tell what a step takes"
         return Diagnosis((*findings, Finding("estimate", Level.OK, what)), pace=pace)
     repeatable = setup.sampling.seed is not None
-    val, test, calls = len(setup.splits.val), len(setup.splits.test), setup.task.calls_per_rollout
-    closing = (2 * test + val, trainer.closing_calls(setup.task, setup.splits, repeatable=repeatable) // calls)
+    val, test = len(setup.splits.val), len(setup.splits.test)
+    closing = (2 * test + val, trainer.closing_rollouts(setup.splits, repeatable=repeatable))
     ground = Ground(len(setup.splits.train), _deciding(parts), score, repeatable, closing)
     made = doctor_estimate.estimate(trainer.params, _gate(trainer.params), ground, pace, _asking(setup, seen))
     findings += [doctor_estimate.cost(made), doctor_estimate.fits(made, parts.how.caps)]
@@ -238,7 +240,8 @@ def _pace(parts: Parts, seen: Seen, files: Files) -> Pace | None:
     total = sum(used, NOTHING)
     calls, tokens = total.calls / len(used), total.tokens / len(used)
     money = None if total.money is None else total.money / len(used)
-    lanes = max(1, min(parts.how.workers, parts.setup.models["target"].concurrency))
+    target = parts.setup.models.get("target")
+    lanes = max(1, parts.how.workers if target is None else min(parts.how.workers, target.concurrency))
     if seen.timing.alone is not None:
         return Pace(calls, tokens, money, seen.timing.side_by_side(calls, lanes), seen.timing.alone)
     return Pace(calls, tokens, money, *(_remembered(parts, files.folder.parent) or (lanes, None)))
@@ -246,7 +249,7 @@ def _pace(parts: Parts, seen: Seen, files: Files) -> Pace | None:
 
 def _remembered(parts: Parts, folder: Path) -> tuple[float, float] | None:
     """How many at once, and how long one took, when somebody last looked and had to pay."""
-    for path in sorted(folder.glob(f"{escape(parts.setup.task.name)}-*/{RECORD}"), reverse=True):
+    for path in sorted(folder.glob(f"{escape(folder_name(parts.setup.task.name))}-*/{RECORD}"), reverse=True):
         told = read_json(path)
         same = told["model"] == parts.config.models.target and told["workers"] == parts.config.workers
         if same and told["pace"] is not None and told["pace"]["seconds"] is not None:

@@ -93,7 +93,7 @@ def origin(lines: Sequence[dict[str, Any]], checkpoint: str, target: str) -> Ori
     return Origin(
         job_id=started["job_id"],
         task=started["task"],
-        model=model_name(target, started["models"]["target"]),
+        model=model_name(target, started["models"]["target"]) if "target" in started["models"] else "no model",
         render=started["render"],
         checkpoint=checkpoint,
         step=saved["step"],

@@ -11,6 +11,8 @@ import asyncio
 import signal
 import sys
 import traceback
+from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 
 from sharpen.bench.config import load
@@ -21,21 +23,30 @@ from sharpen.core.errors import SharpenError, UsageError
 from sharpen.core.redact import redact
 from sharpen.engine.gateway import Stopped
 from sharpen.engine.job import Job
+from sharpen.engine.sharing import share
 
 DONE, FAILED, UNFIT, BUDGET, STOPPED = 0, 1, 2, 3, 130
 
 
-def carry_out(run: Path, job_id: str, *, more_budget: bool = False) -> int:
+@dataclass(frozen=True)
+class Together:
+    """Jobs that run at the same time: how many, and the folder in which they share the limits of their endpoints."""
+
+    jobs: int
+    limits: Path
+
+
+def carry_out(run: Path, job_id: str, *, more_budget: bool = False, together: Together | None = None) -> int:
     """Carry out one job of a run, from its beginning or from where it stopped."""
     try:
         config = load(run / "jobs" / job_id / JOB_CONFIG)
         folder = RunFolder(run, task_key(config.task))
-        parts = build(config, folder)
+        parts = build(config, folder, jobs_at_once=together.jobs if together else 1)
         if parts.setup.spec.job_id != job_id:
             raise UsageError(
                 f"its configuration now stands for job {parts.setup.spec.job_id}: a task, a model or a trainer has changed"
             )
-        status = asyncio.run(_run(parts, folder, more_budget))
+        status = asyncio.run(_run(parts, folder, more_budget, together))
     except Stopped:
         return STOPPED
     except UsageError as error:
@@ -51,16 +62,20 @@ def carry_out(run: Path, job_id: str, *, more_budget: bool = False) -> int:
     return BUDGET if status == "budget" else DONE
 
 
-async def _run(parts: Parts, folder: RunFolder, more_budget: bool) -> str:
+async def _run(parts: Parts, folder: RunFolder, more_budget: bool, together: Together | None) -> str:
     """Carry the job out; SIGTERM lets the calls under way finish, since they are being paid for, and stops it."""
 
     def listen(job: Job) -> None:
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop, job)
+        if together is not None:
+            for quota in share(job.runtime.gateway.limiters, together.limits):
+                shared.callback(quota.close)
 
     def stop(job: Job) -> None:
         job.runtime.gateway.stopping = True
 
-    return await Session(parts, folder, on_start=listen).run(more_budget=more_budget)
+    with ExitStack() as shared:
+        return await Session(parts, folder, on_start=listen).run(more_budget=more_budget)
 
 
 def _said(error: SharpenError, code: int) -> int:

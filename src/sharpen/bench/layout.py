@@ -25,9 +25,9 @@ from importlib.metadata import distributions
 from pathlib import Path
 
 import sharpen
+from sharpen.bench import withheld
 from sharpen.core.digest import Json
 from sharpen.core.errors import UsageError
-from sharpen.core.redact import redact
 from sharpen.files import write_atomic, write_json
 
 SCHEMA_VERSION = 1
@@ -76,7 +76,7 @@ class RunFolder:
 
     def write_meta(self, config: str, jobs: dict[str, Json]) -> None:
         """What must be known before the first job starts. Nothing here holds a secret."""
-        write_atomic(self.config, redact(config))
+        write_atomic(self.config, withheld.blanked(config))
         self.write_manifest(jobs)
         write_json(self.path / "meta" / "env.json", environment())
         write_json(self.path / "meta" / "git.json", revision())
@@ -88,7 +88,7 @@ class RunFolder:
 
 def new_run(root: Path, name: str) -> RunFolder:
     """A folder for a new run, named after what it does and when."""
-    stamp = time.strftime("%Y%m%d-%H%M%S")
+    stamp, name = time.strftime("%Y%m%d-%H%M%S"), folder_name(name)
     for attempt in range(1, 1000):
         path = root / (f"{name}-{stamp}" if attempt == 1 else f"{name}-{stamp}-{attempt}")
         try:
@@ -99,6 +99,11 @@ def new_run(root: Path, name: str) -> RunFolder:
             raise UsageError(f"cannot make the run folder {path}: {error.strerror}") from error
         return RunFolder(path)
     raise UsageError(f"no free name for a run called {name!r} in {root}")
+
+
+def folder_name(name: str) -> str:
+    """The name of a task, which may have a slash in it, as part of a folder's name."""
+    return name.replace("/", "-")
 
 
 def find_run(given: str, root: Path) -> RunFolder:
@@ -142,6 +147,11 @@ def is_running(folder: Path) -> bool:
     return False
 
 
+def cores() -> int:
+    """The cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 def environment() -> dict[str, Json]:
     """What the run ran on: versions of everything installed, and the environment's variables that concern it, redacted."""
     packages = {dist.metadata["Name"]: dist.version for dist in distributions() if dist.metadata["Name"]}
@@ -151,7 +161,7 @@ def environment() -> dict[str, Json]:
         "python": sys.version.split()[0],
         "platform": platform.platform(),
         "machine": platform.machine(),
-        "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
+        "cores": cores(),
         "packages": dict(sorted(packages.items())),
         "variables": dict(sorted(variables.items())),
     }

@@ -1,18 +1,25 @@
 """From a study to its jobs: every cell built and checked, every problem found at once, before anything is paid for.
 
-Building a cell finds its task, trainer, parameters and models, and gives the job its id. Tasks are built once per
-configuration here, to be looked at; each job builds its own when it runs.
+Tasks, models and trainers are looked at one by one first, so that what is wrong with one does not hide what is wrong with
+another; then every cell whose parts are fine is built, which gives the job its id. Tasks are built once per configuration
+here, to be looked at; each job builds its own when it runs.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-from sharpen.bench.runner import Parts, build, make_task
-from sharpen.bench.study import Cell, StudyConfig, cells
+from sharpen.bench.config import TaskConfig, faults
+from sharpen.bench.runner import Parts, build, choose_start, make_task
+from sharpen.bench.study import Cell, StudyConfig, arms, cells, task_key
 from sharpen.core.digest import Json
 from sharpen.core.errors import SharpenError, UsageError
 from sharpen.core.task import Task
+from sharpen.models.registry import open_model
+from sharpen.tasks import registry as tasks
+from sharpen.tasks.datatask import DataTask
+from sharpen.trainers import registry as trainers
 
 
 @dataclass(frozen=True)
@@ -26,20 +33,18 @@ class Planned:
     def job_id(self) -> str:
         return self.parts.setup.spec.job_id
 
-    @property
-    def calls(self) -> int | None:
-        """The most model calls it may make, where that is capped."""
-        return self.cell.config.budget.calls
-
     def record(self) -> dict[str, Json]:
         """What the manifest says of it."""
-        spec = self.parts.setup.spec
+        spec, config = self.parts.setup.spec, self.cell.config
         return {
             "task": self.cell.task,
+            "suite": suite(config.task.name, self.parts.setup.task),
+            "settings": config.task.model_dump(mode="json", exclude_unset=True, exclude={"name"}),
             "trainer": spec.trainer,
             "arm": self.cell.arm,
             "seed": spec.seed,
             "params": self.parts.trainer.params.model_dump(mode="json", exclude_unset=True),
+            "models": {role: name for role, name in config.models.model_dump(mode="json").items() if name is not None},
         }
 
 
@@ -55,32 +60,115 @@ class Matrix:
         return self.jobs
 
 
+def suite(name: str, task: Task) -> str:
+    """Where a task comes from: the name of a family, `built-in`, `data`, `own` for a class in a file, or `installed`."""
+    family = name.partition("/")[0]
+    if f"{family}/" in tasks.families():
+        return family
+    if isinstance(task, DataTask):
+        return "data"
+    if type(task).__module__.startswith("sharpen."):
+        return "built-in"
+    return "own" if ":" in name else "installed"
+
+
 def lay_out(study: StudyConfig) -> Matrix:
     """Every job of a study, and everything that is wrong with it, each problem once."""
+    looked = _Looked(study)
     jobs: dict[str, Planned] = {}
-    problems: dict[str, None] = {}
-    tasks: dict[str, Task] = {}
+    problems: dict[str, None] = dict.fromkeys(looked.problems)
+    first: dict[str, Cell] = {}
     for cell in cells(study):
+        same = first.setdefault(_what(cell), cell)
+        if same is not cell:
+            problems.setdefault(_twice(same, cell), None)
+        if same is not cell or not looked.fine(cell):
+            continue
         try:
-            planned = Planned(cell, build(cell.config, task=_task(cell, tasks)))
+            planned = Planned(cell, build(cell.config, task=looked.tasks[cell.task_key]))
         except SharpenError as error:
             problems.setdefault(_where(cell, error), None)
             continue
-        same = jobs.get(planned.job_id)
-        if same is None:
-            jobs[planned.job_id] = planned
-        else:
-            arms = same.cell.arm if same.cell.arm == cell.arm else f"{same.cell.arm} and {cell.arm}"
-            problems.setdefault(f"{arms} on {cell.config.task.name}, seed {cell.config.seed}: the same job twice", None)
+        known = jobs.setdefault(planned.job_id, planned)
+        if known is not planned:
+            problems.setdefault(_twice(known.cell, cell), None)
     return Matrix(tuple(jobs.values()), tuple(problems))
 
 
-def _task(cell: Cell, made: dict[str, Task]) -> Task:
-    if cell.task_key not in made:
-        made[cell.task_key] = make_task(cell.config.task)
-    return made[cell.task_key]
+class _Looked:
+    """The tasks, models and trainers of a study, each looked at alone."""
+
+    def __init__(self, study: StudyConfig) -> None:
+        self.tasks: dict[str, Task] = {}
+        self.problems: list[str] = []
+        for config in study.tasks:
+            self._look_at_task(config)
+        self._models_fine = self._look_at_models(study)
+        self._good_arms = set()
+        for label, trainer in arms(study):
+            wrong = list(_wrong_with_trainer(label, trainer.name, trainer.params))
+            self.problems += wrong
+            if not wrong:
+                self._good_arms.add(label)
+
+    def fine(self, cell: Cell) -> bool:
+        return self._models_fine and cell.task_key in self.tasks and cell.arm in self._good_arms
+
+    def _look_at_task(self, config: TaskConfig) -> None:
+        try:
+            task = make_task(config)
+            missing = task.requirements.missing()
+            if missing:
+                raise UsageError(f"task {task.name!r} can't run here: it needs {', '.join(missing)}")
+            if task.untrainable:
+                raise UsageError(f"task {task.name!r} can't be trained: {task.untrainable}")
+            task.splits()
+            choose_start(config, task)
+        except SharpenError as error:
+            self.problems.append(_named(f"task {config.name}", config.name, error))
+        else:
+            self.tasks[task_key(config)] = task
+
+    def _look_at_models(self, study: StudyConfig) -> bool:
+        """Whether all models can be had that somebody will ask: a study of tasks that ask none needs no target."""
+        before = len(self.problems)
+        rolling = not self.tasks or any(task.calls_per_rollout for task in self.tasks.values())
+        for role in ("target", "optimizer", "judge") if rolling else ("optimizer",):
+            name: str | None = getattr(study.models, role)
+            try:
+                if name is not None:
+                    open_model(name)
+            except SharpenError as error:
+                self.problems.append(f"models.{role}: {error}")
+        return len(self.problems) == before
+
+
+def _wrong_with_trainer(label: str, name: str, params: dict[str, Json]) -> Iterator[str]:
+    try:
+        kind = trainers.get(name)
+    except SharpenError as error:
+        yield str(error)
+        return
+    for fault in faults(kind.Params, params, f"trainer {label}"):
+        yield fault.message
+
+
+def _what(cell: Cell) -> str:
+    """What a cell comes to, without the name it goes by."""
+    return cell.config.model_dump_json(include={"task", "trainer", "seed"})
+
+
+def _twice(one: Cell, other: Cell) -> str:
+    if one.arm != other.arm:
+        return f"{one.arm} and {other.arm}: the same job twice"
+    what = f"seed {other.config.seed}" if one.task == other.task else f"task {other.task}"
+    return f"{what} is named twice: the same job twice"
 
 
 def _where(cell: Cell, error: SharpenError) -> str:
     """Problems of a task or a model are the same for all seeds and need not name the cell."""
-    return str(error) if cell.config.task.name in str(error) else f"{cell.arm} on {cell.config.task.name}: {error}"
+    return _named(f"{cell.arm} on {cell.config.task.name}", cell.config.task.name, error)
+
+
+def _named(where: str, name: str, error: SharpenError) -> str:
+    return str(error) if name in str(error) else f"{where}: {error}"

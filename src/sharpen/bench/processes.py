@@ -13,13 +13,14 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from sharpen.bench.nursery import PACKET
+from sharpen.bench.job_process import Together
+from sharpen.bench.keeper import PACKET
 from sharpen.core.errors import StorageError
 from sharpen.core.redact import redact
 
@@ -46,6 +47,7 @@ class Order:
     run: Path
     job: str
     log: Path
+    together: Together | None = None
     timeout: float | None = None
     memory: int | None = None
     more_budget: bool = False
@@ -63,15 +65,15 @@ class Log:
         path.parent.mkdir(parents=True, exist_ok=True)
         self._file = path.open("ab")
 
-    def pump(self) -> None:
-        """Take what is there now."""
+    def pump(self) -> bool:
+        """Take what is there now. False once nobody is left who could write more."""
         while True:
             try:
                 piece = os.read(self._source, PACKET)
             except BlockingIOError:
-                return
+                return True
             if not piece:
-                return
+                return False
             if not self._cut:
                 self._take(piece)
 
@@ -112,9 +114,16 @@ class Nursery:
         source, sink = os.pipe()
         log = Log(source, order.log)
         loop = asyncio.get_running_loop()
-        loop.add_reader(source, log.pump)
+
+        def pump() -> None:
+            if not log.pump():
+                loop.remove_reader(source)  # a pipe at its end is always readable: the loop would never sleep
+
+        loop.add_reader(source, pump)
         self._waiting[order.job] = ended = loop.create_future()
         message = {"start": order.job, "run": str(order.run.resolve()), "job": order.job, "memory": order.memory}
+        if order.together is not None:
+            message |= {"jobs_at_once": order.together.jobs, "limits": str(order.together.limits)}
         try:
             socket.send_fds(self.socket, [json.dumps({**message, "more_budget": order.more_budget}).encode()], [sink])
             os.close(sink)
@@ -159,12 +168,12 @@ class Nursery:
 
 
 @asynccontextmanager
-async def nursery() -> AsyncIterator[Nursery]:
-    """A nursery that lasts as long as the context; jobs still running at its end are killed."""
+async def nursery(modules: Sequence[str] = ()) -> AsyncIterator[Nursery]:
+    """A nursery that lasts as long as the context and has `modules` imported; jobs still running at its end are killed."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     ours.setblocking(False)
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "sharpen.bench.nursery", str(theirs.fileno()), pass_fds=[theirs.fileno()],
+        sys.executable, "-m", "sharpen.bench.nursery", str(theirs.fileno()), *modules, pass_fds=[theirs.fileno()],
         start_new_session=True,
     )  # fmt: skip
     theirs.close()

@@ -10,17 +10,17 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from sharpen.bench import artifacts, layout
+from sharpen.bench import artifacts, layout, tensorboard
 from sharpen.bench.config import RunConfig, TaskConfig, dump, validated
 from sharpen.bench.layout import RunFolder
 from sharpen.core.candidate import Candidate
-from sharpen.core.digest import Json
+from sharpen.core.digest import Json, digest
 from sharpen.core.errors import BudgetExhausted, NotDeterministic, SharpenError, StorageError, UsageError
-from sharpen.core.redact import redact, remember_environment
+from sharpen.core.redact import redact, redact_json, remember_environment
 from sharpen.core.task import Task
 from sharpen.engine import checkpoints
 from sharpen.engine.budget import Caps
-from sharpen.engine.events import SCHEMA_VERSION, BudgetEnded, JobEnded, JobStarted
+from sharpen.engine.events import SCHEMA_VERSION, BudgetEnded, JobEnded, JobStarted, ObjectivesStated
 from sharpen.engine.gateway import Stopped
 from sharpen.engine.job import Job
 from sharpen.engine.opening import EVENTS, How, Setup, open_job
@@ -36,6 +36,9 @@ from sharpen.trainers import registry as trainers
 from sharpen.trainers.base import Trainer
 from sharpen.trainers.finish import finish
 
+NO_RENDER = "none"
+"""How a skill reaches a model where there is none."""
+
 
 @dataclass(frozen=True)
 class Parts:
@@ -47,25 +50,34 @@ class Parts:
     how: How
 
 
-def build(config: RunConfig, run: RunFolder | None = None, *, task: Task | None = None) -> Parts:
+def build(
+    config: RunConfig,
+    run: RunFolder | None = None,
+    *,
+    task: Task | None = None,
+    to_train: bool = True,
+    jobs_at_once: int = 1,
+) -> Parts:
     """Find everything a configuration names, in `run`'s own copies where it has them. Whatever is wrong is said here,
-    before anything is paid for. A `task` that is given is taken as it is, to be looked at."""
+    before anything is paid for. A `task` that is given is taken as it is, to be looked at. What can't be trained may still
+    be evaluated: `to_train` says which is meant. `jobs_at_once` share this machine's cores."""
     remember_environment()
     if task is None:
         task = make_task(config.task, None if run is None else run.data)
     missing = task.requirements.missing()
     if missing:
         raise UsageError(f"task {task.name!r} can't run here: it needs {', '.join(missing)}")
+    if to_train and task.untrainable:
+        raise UsageError(f"task {task.name!r} can't be trained: {task.untrainable}")
     splits = task.splits()
     candidate = choose_start(config.task, task, None if run is None else run.skill)
     kind = trainers.get(config.trainer.name)
     params = validated(kind.Params, config.trainer.params, f"trainer {config.trainer.name}")
     trainer = kind(params)
-    names = {"target": config.models.target, "optimizer": config.models.optimizer, "judge": config.models.judge}
-    models = {role: open_model(name) for role, name in names.items() if name is not None}
+    models = {role: _open(name, jobs_at_once) for role, name in models_of(config, task).items()}
     trainer.check(splits, candidate, models)
     _check_money(config, models)
-    render = choose_render(config, task, models["target"])
+    render = choose_render(config, task, models["target"]) if "target" in models else NO_RENDER
     sampling = choose_sampling(config, task, models)
     identities: dict[str, Json] = {role: model.identity for role, model in models.items()}
     if config.models.temperature is not None:
@@ -85,16 +97,33 @@ def build(config: RunConfig, run: RunFolder | None = None, *, task: Task | None 
     return Parts(config, trainer, setup, How(caps, config.workers, config.max_failures))
 
 
+def models_of(config: RunConfig, task: Task) -> dict[str, str]:
+    """The name of each role's model. A task that calls none has no use for a target and a judge, whatever is configured."""
+    names = {"target": config.models.target, "optimizer": config.models.optimizer, "judge": config.models.judge}
+    rolling = task.calls_per_rollout > 0
+    return {role: name for role, name in names.items() if name is not None and (rolling or role == "optimizer")}
+
+
+def _open(name: str, jobs_at_once: int) -> Model:
+    """The model of that name; of the embedded one, whose workers take a core each, a share of them."""
+    if jobs_at_once > 1 and name.rpartition(":")[2].startswith("local/"):
+        return open_model(name, workers=max(1, layout.cores() // jobs_at_once))
+    return open_model(name)
+
+
 def make_task(config: TaskConfig, data: Path | None = None) -> Task:
     """The task a configuration names; from the run's own copy of the data where there is one."""
-    settings = config.model_dump(exclude={"name", "skill"}, exclude_none=True)
+    settings = {**config.params, **config.model_dump(exclude={"name", "skill", "params"}, exclude_none=True)}
     if data is not None and data.exists():
         for chosen_already in ("ratio", "split_seed", "limit", "fields", "drop_duplicates"):
             settings.pop(chosen_already, None)
         task = tasks.get(str(data), **settings)
         task.name = Path(config.name).stem if Path(config.name).suffix else Path(config.name).name
         return task
-    return tasks.get(config.name, **settings)
+    task = tasks.get(config.name, **settings)
+    if config.params:  # the same class with other settings is another task; with another key it is not
+        task.version = f"{task.version}-{digest(redact_json(config.params))[:8]}"
+    return task
 
 
 def choose_start(config: TaskConfig, task: Task, kept: Path | None = None) -> Candidate:
@@ -122,7 +151,7 @@ def prepare(config: RunConfig, root: Path) -> tuple[RunFolder, Parts]:
     """Check a configuration and lay out the folder of a new run for it."""
     parts = build(config)
     task, spec = parts.setup.task, parts.setup.spec
-    folder = layout.new_run(root, f"{task.name}-{config.trainer.name}")
+    folder = layout.new_run(root, f"{task.name}-{spec.trainer}")
     if isinstance(task, DataTask):
         task.write(folder.data)
     if config.task.skill is not None:
@@ -155,7 +184,8 @@ class Session:
                 if self.on_start is not None:
                     self.on_start(job)
                 try:
-                    status = await _carry_out(job, self.parts)
+                    async with tensorboard.following(self.job_folder):
+                        status = await _carry_out(job, self.parts)
                 except BaseException as error:
                     if isinstance(error, SharpenError) and not isinstance(error, Stopped | NotDeterministic):
                         _tell_failure(job, error)
@@ -182,12 +212,17 @@ def tell_start(job: Job) -> None:
             spec.models, spec.render, spec.seed, job.repeatable, spec.splits, spec.candidate,
         )
     )  # fmt: skip
+    if job.task.objectives:
+        rows = {name: objective.row() for name, objective in job.task.objectives.items()}
+        job.emit(ObjectivesStated(rows, [item.id for item in job.splits.val]))
 
 
 async def _carry_out(job: Job, parts: Parts) -> str:
     tell_start(job)
     if job.budget.caps != Caps():
         job.budget.set_aside(parts.trainer.closing_calls(job.task, job.splits, repeatable=job.repeatable))
+        if not job.task.calls_per_rollout:
+            job.budget.keep_time(parts.trainer.closing_rollouts(job.splits, repeatable=job.repeatable))
     trained = await parts.trainer.train(job)
     status = "budget" if trained.out_of_budget else "done"
     with job.budget.closing():

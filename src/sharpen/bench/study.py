@@ -23,10 +23,13 @@ from sharpen.bench.config import (
     Strict,
     TaskConfig,
     TrainerConfig,
+    faults,
     read,
     validated,
 )
 from sharpen.core.digest import Json, digest
+from sharpen.core.redact import redact, redact_json
+from sharpen.tasks import registry as tasks
 
 
 class TrainerEntry(Strict):
@@ -119,14 +122,66 @@ class Cell:
 
 def load(path: Path, overrides: Sequence[str] = ()) -> StudyConfig:
     """A study from a file; a configuration of a single training is a study of one cell."""
+    study = validated(StudyConfig, _read(path, overrides), str(path))
+    assert isinstance(study, StudyConfig)
+    return study
+
+
+def look_at(path: Path, overrides: Sequence[str] = ()) -> tuple[StudyConfig | None, list[str]]:
+    """A study from a file as far as it can be understood, and everything in it that can't. What does not fit is left out, so
+    that the rest can be looked at too; None where too little is left."""
+    found = _read(path, overrides)
+    said: list[str] = []
+    while wrong := faults(StudyConfig, found, str(path)):
+        # A value that fits none of several types has a fault for each of them; one is enough to say.
+        places = {_reached(found, fault.place): fault.message for fault in reversed(wrong)}
+        said += reversed(places.values())
+        if () in places and "total" not in found:
+            return None, said
+        for place in places:
+            _mark(found, place)
+        found = _without_marked(found)
+        if not (found.get("tasks") and found.get("trainers")):
+            return None, said
+    return StudyConfig.model_validate(found), said
+
+
+def _read(path: Path, overrides: Sequence[str]) -> dict[str, Any]:
     found = read(path, None, overrides)
     for one, several in (("task", "tasks"), ("trainer", "trainers"), ("seed", "seeds")):
         if one in found and several not in found:
             found[several] = [found.pop(one)]
     found.setdefault("trainers", [{"name": "reflact"}])
-    study = validated(StudyConfig, found, str(path))
-    assert isinstance(study, StudyConfig)
-    return study
+    return found
+
+
+_MARK = object()
+
+
+def _reached(found: Any, place: Sequence[str | int]) -> tuple[str | int, ...]:
+    """As far as a place leads into nested mappings and lists."""
+    for depth, key in enumerate(place):
+        there = key in found if isinstance(found, dict) else isinstance(found, list) and isinstance(key, int)
+        if not there:
+            return tuple(place[:depth])
+        found = found[key]
+    return tuple(place)
+
+
+def _mark(found: Any, place: Sequence[str | int]) -> None:
+    """Mark what stands at a place. What is wrong with a study as a whole are its totals."""
+    *way, last = place or ("total",)
+    for key in way:
+        if found[key] is _MARK:
+            return
+        found = found[key]
+    found[last] = _MARK
+
+
+def _without_marked(found: Any) -> Any:
+    if isinstance(found, dict):
+        return {key: _without_marked(value) for key, value in found.items() if value is not _MARK}
+    return [_without_marked(value) for value in found if value is not _MARK] if isinstance(found, list) else found
 
 
 def is_study(snapshot: Path) -> bool:
@@ -149,14 +204,16 @@ def cells(study: StudyConfig) -> list[Cell]:
 
 
 def task_labels(study: StudyConfig) -> list[str]:
-    """A label for each task: its name, and the settings it has where another has the same name."""
+    """A label for each task: its name, and the settings it has where another has the same name. All are different."""
     names = [_plain_name(task.name) for task in study.tasks]
     made = []
     for name, task in zip(names, study.tasks, strict=True):
         own = task.model_dump(mode="json", exclude_unset=True, exclude={"name"})
+        params = own.pop("params", {})
+        own = redact_json({**own, **params})
         words = ", ".join(f"{key}={_short(value)}" for key, value in own.items())
         made.append(f"{name}[{words}]" if words and names.count(name) > 1 else name)
-    return made
+    return list(_all_different(made))
 
 
 def arms(study: StudyConfig) -> list[tuple[str, TrainerConfig]]:
@@ -164,19 +221,24 @@ def arms(study: StudyConfig) -> list[tuple[str, TrainerConfig]]:
     found = []
     for entry in study.trainers:
         for own, settings in entry.settings():
-            label = entry.label or entry.name
+            label = entry.label or _plain_name(entry.name)
             words = ", ".join(f"{key}={_short(value)}" for key, value in own.items())
             found.append((f"{label}[{words}]" if words else label, TrainerConfig(name=entry.name, params=settings)))
-    labels: dict[str, int] = {}
-    unique = []
-    for label, trainer in found:
-        labels[label] = labels.get(label, 0) + 1
-        unique.append((label if labels[label] == 1 else f"{label}#{labels[label]}", trainer))
-    return unique
+    return list(zip(_all_different([label for label, _ in found]), [trainer for _, trainer in found], strict=True))
+
+
+def _all_different(labels: Sequence[str]) -> Iterator[str]:
+    """The labels, those that were there before with a number."""
+    times: dict[str, int] = {}
+    for label in labels:
+        times[label] = times.get(label, 0) + 1
+        yield label if times[label] == 1 else f"{label}#{times[label]}"
 
 
 def _plain_name(given: str) -> str:
-    """A task's name, the name of its class, or that of its data file without the suffix."""
+    """A task's or trainer's name, the name of its class, or that of a data file without the suffix."""
+    if given.startswith(tuple(tasks.families())):
+        return given
     name = given.rpartition(":")[2]
     return Path(name).stem if Path(name).suffix else Path(name).name
 
@@ -204,4 +266,5 @@ def _short(value: Json) -> str:
     text = ",".join(map(str, value)) if isinstance(value, list) else str(value)
     if isinstance(value, Mapping):
         text = "{...}"
+    text = redact(text)
     return text if len(text) <= 24 else f"{text[:23]}…"

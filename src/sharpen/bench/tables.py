@@ -1,4 +1,5 @@
-"""The files of a whole run, derived from its jobs: `results.csv`, `leaderboard.csv`, `summary.json`.
+"""The files of a whole run, derived from its jobs: `results.csv`, `leaderboard.csv`, `summary.json`; and `pareto.json` for
+tasks that aim at several things.
 
 A row per job of the manifest, in its order, whether it has run or not. All of it is a function of the jobs' stories and of
 how their processes ended, so it can be made at any time, also while jobs run. Columns that depend on the clock begin with
@@ -14,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from sharpen.bench import layout
+from sharpen.bench import layout, objectives, tensorboard
 from sharpen.bench.artifacts import results
 from sharpen.bench.layout import RunFolder
 from sharpen.core.digest import Json
@@ -24,6 +25,7 @@ from sharpen.files import write_atomic, write_json
 from sharpen.stats.intervals import bounded_mean
 
 PROCESS = "process.json"
+PARETO = "pareto.json"
 
 CLASSIC = (
     "run_id", "job_id", "task_id", "suite", "trainer_id", "seed", "status", "score_initial", "score_final", "score_best",
@@ -42,7 +44,10 @@ OURS = (
 def write_tables(folder: RunFolder, known: dict[str, dict[str, Json]] | None = None) -> None:
     """Derive the run's files anew. Rows of jobs at their end are kept in `known`, so that they are derived only once."""
     rows = list(table(folder, {} if known is None else known))
-    write_atomic(folder.path / "results.csv", _csv((*CLASSIC, *OURS), rows))
+    aims = sorted({name for one in rows if one["objectives"] for name in one["objectives"]["stated"]})
+    write_atomic(folder.path / "results.csv", _csv((*CLASSIC, *OURS, *(f"test_{name}" for name in aims)), rows))
+    if aims:
+        write_json(folder.path / PARETO, {"schema_version": layout.SCHEMA_VERSION, "tasks": objectives.of_study(rows)})
     board = leaderboard(rows)
     write_atomic(folder.path / "leaderboard.csv", _csv(tuple(board[0]) if board else ("task_id",), board))
     write_json(folder.path / "summary.json", summary(folder, rows))
@@ -62,27 +67,32 @@ def table(folder: RunFolder, known: dict[str, dict[str, Json]]) -> Iterator[dict
 def row(folder: RunFolder, job_id: str, about: Mapping[str, Any]) -> dict[str, Json]:
     """What a job came to, as far as it went."""
     home = folder.job(job_id)
-    found = results(read_events(home / "events.jsonl"))
+    lines = read_events(home / "events.jsonl")
+    found = results(lines)
     process = layout.read_json(home / PROCESS) if (home / PROCESS).exists() else None
     test, best, gain = found["test"], found["best"] or {}, found["gain"].get("best", {})
     confirmed = best.get("confirmed", {})
     status, reason = _status(found, process, running=layout.is_running(home))
+    models = about.get("models") or {}
     return {
         "run_id": folder.path.name,
         "job_id": job_id,
         "task_id": about["task"],
-        "suite": "",
+        "suite": about.get("suite", ""),
         "trainer_id": about["trainer"],
         "seed": about["seed"],
         "status": status,
         **{f"score_{which}": test.get(which, {}).get("mean") for which in ("initial", "final", "best")},
         "time_seconds": found["clock"]["seconds"],
-        "resolved_trainer_kwargs": about["params"],
-        "resolved_optimizer_kwargs": {},
-        "eval_kwargs": {},
+        "resolved_trainer_kwargs": lines[0]["params"] if lines else about.get("params", {}),
+        "resolved_optimizer_kwargs": {"model": models["optimizer"]} if models.get("optimizer") else {},
+        "eval_kwargs": {
+            **(about.get("settings") or {}),
+            **{name: models[name] for name in sorted(models) if name != "optimizer"},
+        },
         "feedback": reason,
-        "tb_logdir": f"jobs/{job_id}/tb" if (home / "tb").exists() else "",
-        "arm": about["arm"],
+        "tb_logdir": f"jobs/{job_id}/{tensorboard.FOLDER}" if (home / tensorboard.FOLDER).exists() else "",
+        "arm": about.get("arm", about["trainer"]),
         "steps": len(found["steps"]),
         "best_step": best.get("step"),
         "score_val_raw": best.get("raw"),
@@ -95,6 +105,8 @@ def row(folder: RunFolder, job_id: str, about: Mapping[str, Any]) -> dict[str, J
         "score_by_type": {name: one["mean"] for name, one in test.get("best", {}).get("by_type", {}).items()},
         **{name: found["usage"]["total"][name] for name in ("calls", "prompt_tokens", "completion_tokens", "money")},
         **_by_role(found["usage"]["stages"]),
+        "objectives": found["objectives"],
+        **{f"test_{name}": mean for name, mean in _tested(found["objectives"]).items()},
         "failed_rollouts": found["failed_rollouts"],
         "seconds_cpu": None if process is None else process["clock"]["cpu"],
         "seconds_steps": found["clock"]["stages"],
@@ -102,14 +114,16 @@ def row(folder: RunFolder, job_id: str, about: Mapping[str, Any]) -> dict[str, J
 
 
 def leaderboard(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Json]]:
-    """Per task and arm: the mean of the test scores over seeds with its 95 % interval, the gain, and what it took."""
+    """Per task and arm: the mean of the test scores over seeds with its 95 % interval, the gain, and what it took; all over
+    the jobs that came to a score, of which there are `n`."""
     groups: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
     for one in rows:
         groups.setdefault((one["task_id"], one["arm"]), []).append(one)
     made = []
     for (task, arm), members in groups.items():
-        scores = [one["score_best"] for one in members if one["score_best"] is not None]
-        gains = [one["gain"] for one in members if one["gain"] is not None]
+        done = [one for one in members if one["score_best"] is not None]
+        scores = [one["score_best"] for one in done]
+        gains = [one["gain"] for one in done if one["gain"] is not None]
         low, high, method = bounded_mean(scores) if len(scores) > 1 else (None, None, "one seed")
         made.append(
             {
@@ -124,10 +138,10 @@ def leaderboard(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Json]]:
                 "n": len(scores),
                 "failed": sum(one["status"] == "failed" for one in members),
                 "gain_mean": sum(gains) / len(gains) if gains else None,
-                "calls_mean": _mean(members, "calls"),
-                "tokens_mean": _mean(members, "prompt_tokens", "completion_tokens"),
-                "money_mean": _mean(members, "money"),
-                "seconds_mean": _mean(members, "time_seconds"),
+                "calls_mean": _mean(done, "calls"),
+                "tokens_mean": _mean(done, "prompt_tokens", "completion_tokens"),
+                "money_mean": _mean(done, "money"),
+                "seconds_mean": _mean(done, "time_seconds"),
             }
         )
     return [one for task in dict.fromkeys(m["task_id"] for m in made) for one in _ranked(task, made)]
@@ -169,6 +183,12 @@ def _status(found: Mapping[str, Any], process: Mapping[str, Any] | None, *, runn
     if process is not None:
         return ("stopped" if process["state"] == "stopped" else "failed"), process["reason"]
     return "not_run", ""
+
+
+def _tested(objectives: Mapping[str, Any] | None) -> Mapping[str, float]:
+    """The means of the best candidate in each objective."""
+    found: Mapping[str, float] = {} if objectives is None else objectives["test"].get("best", {})
+    return found
 
 
 def _by_role(stages: Mapping[str, Any]) -> dict[str, Json]:

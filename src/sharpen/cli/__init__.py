@@ -8,5 +8,7 @@ import sys
 def main() -> None:
     """The program `sharpen`."""
     from sharpen.cli.app import run
+    from sharpen.cli.terminal import keep_clean
 
+    keep_clean()
     sys.exit(run(sys.argv[1:]))

@@ -30,6 +30,7 @@ COMMANDS = {
     "report": "Show what a run came to; derive its files anew.",
     "resume": "Carry on a run where it stopped, or verify a finished one.",
     "status": "Show all runs, or one in detail.",
+    "replay": "Take a job's decisions again with another gate.",
     "watch": "Follow the story of a job as it goes on.",
     "export": "Take what was learned along: a skill folder, a prompt or a Python file.",
     "eval": "Score a checkpoint or a skill on any split.",

@@ -53,7 +53,7 @@ def command(what: str, against: str | None, split: str, repeats: int, runs: Path
     run = next((one.run for one in found if one.run is not None), None)
     own_data = None if given["task"] is not None else run
     config = _config(run, given)
-    setup = build(config, own_data).setup
+    setup = build(config, own_data, to_train=False).setup
     candidates = {one.label: setup.initial if one.candidate is None else one.candidate for one in found}
     wish = evaluate.Wish(candidates, split, repeats)
     if evaluate.samples(setup, wish) < repeats and not output.silent:

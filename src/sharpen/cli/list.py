@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
+from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -33,17 +34,19 @@ class Entry:
     settings: tuple[Setting, ...] = field(default=())
 
 
-def tasks() -> list[Entry]:
+def tasks(pattern: str = "*") -> list[Entry]:
     from sharpen.tasks import registry
 
     return [
         Entry(
             task.name,
             task.description,
-            detail=", ".join(f"{size} {split}" for split, size in task.sizes.items()),
+            detail=", ".join(f"{size} {split}" for split, size in task.sizes.items())
+            if task.members is None
+            else f"{task.members} names",
             missing="; ".join(task.missing),
         )
-        for task in registry.known()
+        for task in registry.known(pattern)
     ]
 
 
@@ -117,17 +120,33 @@ KINDS: dict[str, Callable[[], list[Entry]]] = {
 
 @click.command()
 @click.argument("kind", required=False, type=click.Choice(list(KINDS)))
+@click.option("--pattern", metavar="GLOB", help="Only names that fit, such as 'gepa-*' or '*-param'.")
 @options.json_option
-def command(kind: str | None, as_json: bool) -> int:
-    """Show what there is: tasks, trainers, models, gates, proposers, metrics."""
-    wanted = KINDS if kind is None else {kind: KINDS[kind]}
-    found = {name: rows() for name, rows in wanted.items()}
+def command(kind: str | None, pattern: str | None, as_json: bool) -> int:
+    """Show what there is: tasks, trainers, models, gates, proposers, metrics.
+
+    Of one kind, trainers and gates are shown with their settings.
+    """
+    wanted = [*KINDS] if kind is None else [kind]
+    found = {name: _rows(name, pattern or "*") for name in wanted}
     if as_json:
         click.echo(json.dumps({name: [asdict(row) for row in rows] for name, rows in found.items()}))
         return 0
+    if pattern is not None and not any(found.values()):
+        click.echo(
+            f"no name of {kind or 'any kind'} fits {pattern!r}; `sharpen list{f' {kind}' if kind else ''}` shows all"
+        )
     for name, rows in found.items():
-        _show(name, rows, in_full=kind is not None)
+        if rows or pattern is None:
+            _show(name, rows, in_full=kind is not None)
     return 0
+
+
+def _rows(kind: str, pattern: str) -> list[Entry]:
+    """The rows of a kind that fit. Tasks are not even built where they don't."""
+    if kind == "tasks":
+        return tasks(pattern)
+    return [row for row in KINDS[kind]() if fnmatchcase(row.name, pattern)]
 
 
 def _show(name: str, rows: list[Entry], *, in_full: bool) -> None:
@@ -150,7 +169,7 @@ def _settings(row: Entry) -> Any:
 
     table = closing.table("name", "default", "what it does", left=3)
     for setting in row.settings:
-        table.add_row(setting.name, str(setting.default), setting.description)
+        table.add_row(setting.name, _written(setting.default), setting.description)
     return table
 
 
@@ -160,6 +179,11 @@ def settings_of(schema: type[BaseModel]) -> tuple[Setting, ...]:
         Setting(name, _plain(info.get_default(call_default_factory=True)), info.description or "")
         for name, info in schema.model_fields.items()
     )
+
+
+def _written(value: Any) -> str:
+    """A default as one would write it in a configuration."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False).replace('"', "")
 
 
 def _plain(value: Any) -> Any:

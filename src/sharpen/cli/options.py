@@ -64,6 +64,8 @@ def data_options(function: F) -> F:
             click.option("--metric", metavar="M", help="How answers are scored. See `sharpen list metrics`."),
             click.option("--ratio", metavar="A:B:C", help="train:val:test of one file, such as 2:1:7."),
             click.option("--split-seed", type=int, metavar="N", help="Which way a file is split."),
+            click.option("--data", metavar="PATH", help="The file or folder a named task takes its items from."),
+            click.option("--size", type=int, metavar="N", help="How many items to make, for tasks that generate them."),
             click.option("--limit", type=int, metavar="N", help="At most N items of each split, for trying out."),
         )
     ):
@@ -76,6 +78,9 @@ def training_options(function: F) -> F:
     own = (
         click.option(
             "--optimizer", metavar="NAME", help="The model that writes the edits; none: proposers without a model."
+        ),
+        click.option(
+            "--trainer", metavar="NAME", help="How to train: see `sharpen list trainers`; or path/to/file.py:Class."
         ),
         click.option("--seed", type=int, metavar="N", help="Everything random follows from it."),
         click.option("--steps", type=int, metavar="N", help="Take exactly N steps."),

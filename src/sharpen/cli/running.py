@@ -134,7 +134,8 @@ def introduction(parts: Parts, folder: RunFolder) -> str:
     """What is about to be done."""
     config, setup = parts.config, parts.setup
     sizes = ", ".join(f"{len(setup.splits[name])} {name}" for name in SPLITS)
-    models = [f"model {config.models.target} ({setup.spec.render})"]
+    target = f"model {config.models.target} ({setup.spec.render})" if "target" in setup.models else "no model"
+    models = [target]
     if config.models.optimizer is not None:
         models.append(f"optimizer {config.models.optimizer}")
     return (

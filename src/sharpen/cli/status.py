@@ -97,8 +97,23 @@ def _standings(folder: RunFolder) -> list[Standing]:
     rows = []
     for job in folder.jobs():
         lines = read_events(job / "events.jsonl")
-        rows.append(standing(folder.path.name, lines, results(lines), running=is_running(job)))
+        row = standing(folder.path.name, lines, results(lines), running=is_running(job))
+        rows.append(_as_its_process_ended(row, job))
     return rows or [standing(folder.path.name, [], results([]), running=False)]
+
+
+def _as_its_process_ended(row: Standing, job: Path) -> Standing:
+    """A job of a study that was killed or crashed could not say so itself; its process's record does."""
+    from sharpen.bench.layout import read_json
+    from sharpen.bench.tables import PROCESS
+    from sharpen.report.standing import State
+
+    if row.state != State.STOPPED or not (job / PROCESS).exists():
+        return row
+    ended = read_json(job / PROCESS)
+    if ended["state"] == "stopped":
+        return row
+    return dataclasses.replace(row, state=State.FAILED, message=ended["reason"])
 
 
 def _table(rows: list[Standing]) -> Any:

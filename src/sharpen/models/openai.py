@@ -24,7 +24,7 @@ from urllib.parse import parse_qsl, urlsplit
 from sharpen.core.chat import Reply, Request
 from sharpen.core.digest import Json
 from sharpen.core.errors import ModelError, UsageError
-from sharpen.core.redact import remember
+from sharpen.core.redact import names_secret, remember, remember_settings
 from sharpen.core.usage import Usage
 from sharpen.models import http_errors, prices
 from sharpen.models.settings import check
@@ -97,6 +97,7 @@ class OpenAIModel:
     def __init__(self, name: str, **settings: Any) -> None:
         self.name = name
         plain, in_name = split_name(name)
+        remember_settings(in_name)  # whoever writes a key there is told that there is no such setting, by the whole name
         self.settings = check(name, Settings, {**in_name, **settings})
         self._base_url, self._model, self._key = _resolve(plain, self.settings)
         remember(self._key)
@@ -304,8 +305,10 @@ def _resolve(name: str, settings: Settings) -> tuple[str, str, str | None]:
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise UsageError(f"{url!r} is not an endpoint; expected something like http://host:port/v1")
-    if parts.username or parts.password:
-        raise UsageError(f"the address of {parts.hostname} holds a password; give it in SHARPEN_API_KEY instead")
+    secret = next((value for key, value in parse_qsl(parts.query) if names_secret(key)), None)
+    if parts.username or parts.password or secret:
+        remember(secret)
+        raise UsageError(f"the address of {parts.hostname} holds a password or a key; give it in SHARPEN_API_KEY instead")
     return url.rstrip("/"), model, key or None
 
 

@@ -71,7 +71,7 @@ _KINDS = {
     ),
     "openai": Kind("openai/MODEL", "OpenAI's models, such as openai/gpt-5.5", _OPENAI, variable="OPENAI_API_KEY"),
     "http": Kind("http://HOST:PORT/v1#MODEL", "any server that speaks OpenAI's protocol", _OPENAI),
-    "scripted": Kind("scripted/rules", "a deterministic script; also scripted/echo and scripted/game", _SCRIPTED),
+    "scripted": Kind("scripted/rules", "a deterministic script; also scripted/echo, /game and /explorer", _SCRIPTED),
     "replay": Kind("replay/FILE.jsonl", "answers from a recorded cassette", "sharpen.models.cassette:ReplayModel"),
 }
 _RECORD = Known("record:FILE.jsonl:MODEL", "any other model, with its answers kept on a cassette")

@@ -1,10 +1,10 @@
 """Models that are Python functions: deterministic, offline, free. For tests, documentation and demonstrations.
 
 A script turns a `Request` into a text. `scripted/rules` plays target and optimizer of the `codebook` task
-(`scripted_rules.py`), `scripted/game` plays the text game, `scripted/echo` repeats the last thing said. Settings may stand
-in the name: `scripted/rules?latency=0.05&noise=0.1&seed=3`. With noise, a share of the answers (not of an optimizer's
-replies) comes out wrong, decided by a hash of the request, its seed and the model's seed, so that drawing again can change
-the answer while the same draw always gives the same one. Tokens are words.
+(`scripted_rules.py`), `scripted/game` and `scripted/explorer` play text games, `scripted/echo` repeats the last thing said.
+Settings may stand in the name: `scripted/rules?latency=0.05&noise=0.1&seed=3`. With noise, a share of the answers (not of
+an optimizer's replies) comes out wrong, decided by a hash of the request, its seed and the model's seed, so that drawing
+again can change the answer while the same draw always gives the same one. Tokens are words.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import asyncio
 import importlib
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -29,6 +30,7 @@ SCRIPTS = {
     "rules": "sharpen.models.scripted_rules:rules",
     "echo": "sharpen.models.scripted:echo",
     "game": "sharpen.tasks.game:scripted_player",
+    "explorer": "sharpen.tasks.textworld_express.player:player",
 }
 DATA_HEADING = "## Data"
 """The line after which an optimizer's prompt holds its data as a fenced JSON block."""
@@ -143,4 +145,9 @@ def for_optimizer(request: Request) -> bool:
 
 
 def _prompt_words(request: Request) -> int:
-    return len((request.prompt or "").split()) + sum(len(m.content.split()) for m in request.messages)
+    return _words(request.prompt or "") + sum(_words(message.content) for message in request.messages)
+
+
+@lru_cache(maxsize=64)
+def _words(text: str) -> int:
+    return len(text.split())

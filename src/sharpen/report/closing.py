@@ -16,7 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from sharpen.core.candidate import Candidate
-from sharpen.report import steps, text
+from sharpen.report import objectives, steps, text
 
 Results = Mapping[str, Any]
 Block = Text | Table
@@ -49,6 +49,7 @@ def closing(results: Results, place: Place, skill: Candidate | None) -> Iterator
     sections = (
         ("Ended early", [ended_early(results)]),
         ("Test", [verdict(results), scores(results), by_type(results), confirmation(results)]),
+        ("Objectives", [objectives.tested(results["objectives"]), *objectives.front(results["objectives"])]),
         ("The trained skill" if changed(results) else "The skill", [trained(skill)]),
         ("What each accepted edit brought", [accepted(results)]),
         ("Steps", [counts(results)]),
