@@ -1,10 +1,12 @@
 """What does a study cost beside its jobs' own work?
 
-A hundred jobs whose trainer does nothing, two at a time, on a small task with a scripted model: the seconds it takes, the
-CPU of each job's process (forked from one that has everything imported), that of the parent per job, and that of a cold
+Jobs whose trainer does nothing, two at a time, on a task of three items per split with a scripted model: what each adds to
+the CPU of all processes together, and to the time. A study of one job is taken off first, so the start (imports, the
+nursery, the run's own files) is not in the figure per job but beside it. Two sizes of study tell whether a job of a
+large one costs more. The same on a built-in task with ten items per split shows what a job's own work adds. Last, a cold
 process that carries out one such job by itself.
 
-    python benchmarks/runner.py [--jobs 100] [--parallel 2]
+    python benchmarks/runner.py [--jobs 100] [--more-jobs 400] [--parallel 2]
 """
 
 from __future__ import annotations
@@ -13,62 +15,73 @@ import argparse
 import json
 import os
 import resource
+import statistics
 import subprocess
 import sys
 import tempfile
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 PROGRAM = [sys.executable, "-c", "from sharpen.cli import main; main()"]
+MODEL = "scripted/rules?noise=0.1"
+TINY, BUILT_IN = "{name: tiny.jsonl, ratio: '1:1:1'}", "{name: codebook, limit: 10}"
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Seconds: on the wall, of CPU in all processes, and of CPU in the processes of jobs."""
+
+    wall: float
+    cpu: float
+    jobs: tuple[float, ...] = ()
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--jobs", type=int, default=100)
+    parser.add_argument("--more-jobs", type=int, default=400)
     parser.add_argument("--parallel", type=int, default=2)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        study = Path(folder) / "study.yaml"
-        task = "{name: codebook, limit: 10}"
-        study.write_text(
-            f"tasks: [{task}]\ntrainers: [noop]\nseeds: {options.jobs}\nparallel: {options.parallel}\n"
-            'models: {target: "scripted/rules?noise=0.1"}\n'
-        )
-        wall, cpu = timed([*PROGRAM, "run", str(study), "-q"], folder)
-        processes = [
-            json.loads(path.read_text())["clock"] for path in Path(folder).glob("runs/study/jobs/*/process.json")
-        ]
-        assert len(processes) == options.jobs, f"{len(processes)} of {options.jobs} jobs ended"
-        cold_wall, cold = timed(
-            [
-                *PROGRAM,
-                "train",
-                "codebook",
-                "--limit",
-                "10",
-                "--model",
-                "scripted/rules?noise=0.1",
-                "-q",
-                "trainer=noop",
-            ],
-            folder,
-        )
-    each = sorted(clock["cpu"] for clock in processes)
-    print(f"{'':34} {'CPU ms':>9} {'wall':>9}")
-    print(f"{f'{options.jobs} no-op jobs, {options.parallel} at a time':34} {1000 * cpu:>9.0f} {wall:>7.1f} s")
-    print(f"{'a job in its own process, median':34} {1000 * each[len(each) // 2]:>9.1f}")
-    print(f"{'the parent and the rest, per job':34} {1000 * (cpu - sum(each)) / options.jobs:>9.1f}")
-    print(f"{'a cold process with one job':34} {1000 * cold:>9.0f} {cold_wall:>7.1f} s")
+        lines = [json.dumps({"input": f"question {n}", "answer": f"answer {n}"}) for n in range(9)]
+        (Path(folder) / "tiny.jsonl").write_text("\n".join(lines) + "\n")
+        print(f"{'no-op jobs, CPU':40} {'start s':>8} {'ms/job':>8} {'in the job':>11} {'wall s':>8}")
+        for name, task in (("tiny task", TINY), ("codebook", BUILT_IN)):
+            start = study(folder, task, 1, options.parallel)
+            for jobs in (options.jobs, options.more_jobs):
+                whole = study(folder, task, jobs, options.parallel)
+                each = 1000 * (whole.cpu - start.cpu) / (jobs - 1)
+                own = 1000 * statistics.median(whole.jobs)
+                title = f"{name}, {jobs} jobs, {options.parallel} at a time"
+                print(f"{title:40} {start.cpu:>8.2f} {each:>8.1f} {own:>11.1f} {whole.wall:>8.1f}", flush=True)
+        for name, words in (("tiny task", ["tiny.jsonl"]), ("codebook", ["codebook", "--limit", "10"])):
+            cold = timed([*PROGRAM, "train", *words, "--model", MODEL, "-q", "trainer=noop"], folder)
+            print(f"{f'{name}, a cold process with one job':40} {cold.cpu:>8.2f} {'':>8} {'':>11} {cold.wall:>8.1f}")
 
 
-def timed(command: list[str], folder: str) -> tuple[float, float]:
-    """Wall and CPU seconds of a command, all its processes included."""
+def study(folder: str, task: str, jobs: int, parallel: int) -> Cost:
+    """The cost of a new study of so many jobs."""
+    path = Path(tempfile.mkstemp(dir=folder, suffix=".yaml")[1])
+    path.write_text(
+        f'tasks: [{task}]\ntrainers: [noop]\nseeds: {jobs}\nparallel: {parallel}\nmodels: {{target: "{MODEL}"}}\n'
+    )
+    cost = timed([*PROGRAM, "run", path.name, "-q"], folder)
+    ended = [json.loads(one.read_text()) for one in Path(folder).glob(f"runs/{path.stem}/jobs/*/process.json")]
+    assert [one["state"] for one in ended] == ["done"] * jobs, (
+        f"{len(ended)} of {jobs} jobs ended, not all of them well"
+    )
+    return Cost(cost.wall, cost.cpu, tuple(one["clock"]["cpu"] for one in ended))
+
+
+def timed(command: list[str], folder: str) -> Cost:
+    """What a command costs, all its processes included."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     began = time.monotonic()
     subprocess.run(command, cwd=folder, check=True, stdout=subprocess.DEVNULL, env=dict(os.environ))
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return time.monotonic() - began, cpu
+    return Cost(time.monotonic() - began, cpu)
 
 
 if __name__ == "__main__":

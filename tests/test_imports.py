@@ -23,15 +23,17 @@ MAY_IMPORT = {
     "gates": {"core", "stats"},
     "ledger": {"core", "files"},
     "models": {"core", "files"},
-    "tasks": {"core", "files", "skill"},
-    "engine": {"core", "files", "skill", "gates", "ledger", "models", "tasks"},
+    "sandbox": {"core", "files"},
+    "tasks": {"core", "files", "skill", "sandbox"},
+    "engine": {"core", "files", "skill", "sandbox", "gates", "ledger", "models", "tasks"},
     "trainers": {"core", "files", "skill", "gates", "ledger", "models", "tasks", "engine", "stats"},
-    "bench": {"core", "files", "skill", "gates", "ledger", "models", "tasks", "engine", "trainers", "stats"},
+    "bench": {"core", "files", "skill", "sandbox", "gates", "ledger", "models", "tasks", "engine", "trainers", "stats"},
     "report": {"core", "files", "skill", "stats", "engine", "bench"},
     "cli": {
         "core",
         "files",
         "skill",
+        "sandbox",
         "gates",
         "ledger",
         "models",
@@ -42,9 +44,29 @@ MAY_IMPORT = {
         "bench",
         "report",
     },
-    "testing": {"core", "files", "skill", "gates", "ledger", "models", "tasks", "engine", "trainers", "stats", "bench"},
+    "testing": {
+        "core",
+        "files",
+        "skill",
+        "sandbox",
+        "gates",
+        "ledger",
+        "models",
+        "tasks",
+        "engine",
+        "trainers",
+        "stats",
+        "bench",
+    },
 }
-THIRD_PARTY = {"core": set(), "files": set(), "stats": {"numpy", "scipy"}, "skill": set(), "ledger": set()}
+THIRD_PARTY = {
+    "core": set(),
+    "files": set(),
+    "stats": {"numpy", "scipy"},
+    "skill": set(),
+    "ledger": set(),
+    "sandbox": set(),
+}
 HEAVY = ("numpy", "scipy", "pydantic", "yaml", "openai", "aiohttp", "rich", "xllamacpp", "sqlite3", "asyncio")
 
 
