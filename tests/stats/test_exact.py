@@ -78,6 +78,14 @@ def test_many_runs_are_drawn_and_close_to_the_t_test() -> None:
     assert found.p == pytest.approx(stats.ttest_ind(new, old).pvalue, abs=0.01)
 
 
+def test_hundreds_of_runs_do_not_overflow(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(exact, "RESAMPLES", 99)
+    row = [float(k % 7) for k in range(600)]
+    assert exact.permutation(row, row[::-1]).p == 1.0
+    assert exact.sign_flip([0.5 + k for k in row]).p == pytest.approx(0.01)
+    assert exact.mcnemar(900, 700).p == pytest.approx(stats.binomtest(900, 1600).pvalue)
+
+
 def test_a_p_value_is_never_nought_however_clear_the_case() -> None:
     assert exact.sign_flip([1.0 + k / 10 for k in range(30)]).p == pytest.approx(1e-5)
 

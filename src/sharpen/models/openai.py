@@ -97,7 +97,9 @@ class OpenAIModel:
     def __init__(self, name: str, **settings: Any) -> None:
         self.name = name
         plain, in_name = split_name(name)
-        remember_settings(in_name)  # whoever writes a key there is told that there is no such setting, by the whole name
+        remember_settings(
+            in_name
+        )  # whoever writes a key there is told that there is no such setting, by the whole name
         self.settings = check(name, Settings, {**in_name, **settings})
         self._base_url, self._model, self._key = _resolve(plain, self.settings)
         remember(self._key)
@@ -308,7 +310,9 @@ def _resolve(name: str, settings: Settings) -> tuple[str, str, str | None]:
     secret = next((value for key, value in parse_qsl(parts.query) if names_secret(key)), None)
     if parts.username or parts.password or secret:
         remember(secret)
-        raise UsageError(f"the address of {parts.hostname} holds a password or a key; give it in SHARPEN_API_KEY instead")
+        raise UsageError(
+            f"the address of {parts.hostname} holds a password or a key; give it in SHARPEN_API_KEY instead"
+        )
     return url.rstrip("/"), model, key or None
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -19,7 +19,11 @@ import numpy as np
 from sharpen.stats.resampling import numbers
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from sharpen.stats.resampling import Floats
+
+    Places = NDArray[np.int64]
 
 RESAMPLES = 99_999
 _MOST_PAIRS = 20
@@ -72,7 +76,7 @@ def permutation(new: Sequence[float], old: Sequence[float], seed: int = 0) -> Te
     pool = np.concatenate([one, other])
     arrangements = math.comb(n + m, n)
     # Where the groups are equally large, swapping them gives the same absolute difference.
-    least = (2.0 if n == m else 1.0) / arrangements
+    least = (2 if n == m else 1) / arrangements
     seen = abs(one.mean() - other.mean())
     bound = seen - _SAME * float(np.abs(pool).max(initial=0.0))
     if arrangements <= _MOST_ARRANGEMENTS:
@@ -113,7 +117,7 @@ def _share_beyond(pool: Floats, sums: Floats, n: int, m: int, bound: float) -> f
     return float((differences >= bound).mean())
 
 
-def _blocks(width: int, seed: int, draw):  # type: ignore[no-untyped-def]
+def _blocks(width: int, seed: int, draw: Callable[[np.random.Generator, int], Places]) -> Iterator[Places]:
     """Random arrangements in blocks of rows, `RESAMPLES` in all."""
     generator = np.random.Generator(np.random.PCG64(seed))
     rows = max(1, _CHUNK // width)

@@ -23,10 +23,13 @@ if TYPE_CHECKING:
 RESAMPLES = 10_000
 _CHUNK = 2_000_000
 """Numbers drawn at once at most."""
+_SAME = 1e-9
+"""Statistics closer than this share of their range are equal."""
 _LEAST_SPREAD = 0.3
 """As a share of the spread of the values. Resamples of few values often draw almost the same one throughout; their own
 spread then says nothing, and dividing by it gives intervals thousands wide. Leaving them out is worse: for values that are 0
-or 1 the interval then covers 60 % instead of 95. At 0.3 coverage is that of the plain method, and widths stay sane."""
+or 1 the interval then covers 60 % at ten runs, where this way it covers 89. From ten runs on coverage is within three
+points of the plain method; at five, for values that crowd at two ends, it is no better than t, and of a sane width."""
 
 
 def numbers(values: Sequence[float] | Floats, least: int = 1, what: str = "values") -> Floats:
@@ -63,7 +66,9 @@ def percentile(distribution: Floats, level: float = 0.95) -> tuple[float, float]
 def bca(distribution: Floats, estimate: float, left_out: Floats, level: float = 0.95) -> tuple[float, float]:
     """The bias-corrected and accelerated interval. `left_out` are the statistics with each value left out in turn."""
     normal, size = NormalDist(), len(distribution)
-    below = (np.sum(distribution < estimate) + np.sum(distribution <= estimate)) / (2 * size)
+    # Sums in another order differ in their last digit; such a tie is one all the same.
+    same = _SAME * float(np.ptp(distribution))
+    below = (np.sum(distribution < estimate - same) + np.sum(distribution <= estimate + same)) / (2 * size)
     if not 0.0 < below < 1.0:
         return percentile(distribution, level)
     bias = normal.inv_cdf(float(below))
