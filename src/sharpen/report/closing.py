@@ -104,6 +104,9 @@ def verdict(results: Results) -> Text | None:
     if low is None or high is None:
         return Text("No test item was scored for both, so nothing can be said about a gain.", style="yellow")
     difference = f"{text.signed(gain['mean'])}, 95 % interval {text.interval(low, high, sign=True)}"
+    if gain["n"] == 1:
+        words = f"On the one test item: {text.signed(gain['mean'])}. One item has no interval."
+        return Text(words, style="green" if gain["mean"] > 0 else "yellow")
     basis = f"{text.plural(gain['n'], 'test item')} that training never saw, paired"
     if low > 0:
         return Text(f"Better by {difference} ({basis}).", style="green")

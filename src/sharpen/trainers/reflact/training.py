@@ -31,6 +31,10 @@ from sharpen.trainers.reflact.patches import Change
 from sharpen.trainers.reflact.proposers.base import Tried
 from sharpen.trainers.reflact.rollout import steps_per_epoch
 
+_PROVING = ("sequential", "paired")
+_FEWEST = 5
+"""Items that can prove a gain at the usual level, where each is measured once: five gains without a loss."""
+
 
 @dataclass
 class State:
@@ -143,6 +147,11 @@ class Training:
         if not self.desk.open:
             wanted = [name for name in ("skill_aware",) if getattr(params, name)]
             remarks += [f"{name} needs an optimizer model and is left out" for name in wanted]
+        if self.gate.name in _PROVING and len(self.val.deciding) < _FEWEST and not self.job.repeatable:
+            remarks.append(
+                f"the gate {self.gate.name} can't prove anything on fewer than {_FEWEST} items, and val has "
+                f"{len(self.val.deciding)} to decide on: nothing will be accepted; use the gate strict or another trainer"
+            )
         if not self.val.held_back and not self.job.repeatable:
             remarks.append("val is too small to hold items back: the best score can't be confirmed")
         return remarks

@@ -1,0 +1,175 @@
+"""The one number a comparison takes from a run: which metric, summarised how, over which part of the curve.
+
+`test` is a final score that needs no curve; all other summaries are taken from the curve of a metric. Curves of unequal
+length are cut to the steps that all of them cover before they are summarised, so that nobody wins by having run longer;
+`steps_to` alone looks at whole curves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sharpen.bench.evidence.nouns import TEST, Arm, Run
+from sharpen.core.errors import UsageError, nearest
+from sharpen.stats import curves
+from sharpen.stats.curves import Curve, Window
+
+SUMMARIES = ("test", "auc", "mean", "last", "final", "best", "slope", "steps_to")
+_PREFERRED = ("val", "reward")
+_NEARLY = 0.9
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """`lower` says that a lower value of the metric is better; steps to a threshold are always better when fewer."""
+
+    metric: str
+    summary: str
+    window: str = "all"
+    points: int = 5
+    threshold: float | None = None
+    lower: bool = False
+
+    @property
+    def sign(self) -> float:
+        return -1.0 if self.lower or self.summary == "steps_to" else 1.0
+
+    @property
+    def words(self) -> str:
+        """What the number is, for people."""
+        if self.summary == TEST:
+            return "test score" if self.metric == TEST else self.metric
+        part = "" if self.window == "all" else f" over {self.window}"
+        if self.summary == "steps_to":
+            return f"steps until {self.metric} is {self.threshold:g}"
+        if self.summary == "last":
+            return f"{self.metric}, mean of the last {self.points} points"
+        names = {
+            "auc": "mean height of the curve",
+            "slope": "slope per step",
+            "final": "last value",
+            "best": "best value",
+        }
+        return f"{self.metric}, {names.get(self.summary, self.summary)}{part}"
+
+
+def choose(
+    arms: Sequence[Arm],
+    *,
+    metric: str | None = None,
+    summary: str | None = None,
+    window: str = "all",
+    points: int = 5,
+    threshold: float | None = None,
+    lower: bool = False,
+) -> Measure:
+    """What was asked for, completed by what the arms have."""
+    Window.parse(window)
+    finals = list(dict.fromkeys(name for arm in arms for run in arm.runs for name in run.finals))
+    known = list(dict.fromkeys(name for arm in arms for name in arm.metrics()))
+    if metric is not None and metric in finals and summary in (None, TEST):
+        return Measure(metric, TEST, lower=lower)
+    if summary == TEST or (summary is None and metric is None and TEST in finals):
+        if TEST not in finals:
+            raise UsageError(f"there are no final test scores here; take another --summary: {', '.join(SUMMARIES[1:])}")
+        if metric is not None and not any(run.items for arm in arms for run in arm.runs):
+            raise UsageError(f"no final score {metric!r}{nearest(metric, finals)}; there are {', '.join(finals)}")
+        return Measure(TEST, TEST, lower=lower)
+    faults = {name: why for arm in arms for run in arm.runs for name, why in run.faults.items()}
+    if metric is None and not known and faults:
+        raise UsageError(next(iter(faults.values())))
+    metric = _metric(metric, [*known, *(name for name in faults if name == metric)], finals)
+    if metric in faults:
+        raise UsageError(faults[metric])
+    summary = summary or ("auc" if _has_curves(arms, metric) else "final")
+    if summary == "steps_to" and threshold is None:
+        raise UsageError("--summary steps_to needs a value to --reach")
+    return Measure(metric, summary, window, points, threshold, lower)
+
+
+def _metric(metric: str | None, known: Sequence[str], finals: Sequence[str]) -> str:
+    if not known:
+        raise UsageError("none of these has a curve; `--summary test` compares final scores")
+    if metric is None:
+        preferred = [name for name in _PREFERRED if name in known]
+        if len(known) == 1 or preferred:
+            return preferred[0] if preferred else known[0]
+        raise UsageError(f"there are {len(known)} metrics; choose one with --metric: {', '.join(known[:12])}")
+    if metric not in known:
+        there = [*known, *finals]
+        raise UsageError(f"no metric {metric!r}{nearest(metric, there)}; there are {', '.join(there[:12])}")
+    return metric
+
+
+def _has_curves(arms: Sequence[Arm], metric: str) -> bool:
+    return any(len(run.curves[metric].steps) > 1 for arm in arms for run in arm.runs if metric in run.curves)
+
+
+def sorted_out(runs: Sequence[Run], measure: Measure) -> tuple[list[Run], list[str]]:
+    """The runs of one task that have a number to give, and what must be said of the others, and of those that are not whole.
+    A run that broke off is used where its curve is nearly as long as the longest: else it would shorten all of them."""
+    ends = [run.curves[measure.metric].steps[-1] for run in runs if measure.metric in run.curves]
+    good, notes = [], []
+    for run in runs:
+        if measure.summary == TEST:
+            there = measure.metric in run.finals
+            why = run.lacks or f"has no {measure.metric}"
+        else:
+            there = measure.metric in run.curves
+            why = f"has no curve of {measure.metric}" if not there else run.lacks
+            if there and run.lacks and run.curves[measure.metric].steps[-1] < _NEARLY * max(ends):
+                there = False
+        if there:
+            good.append(run)
+        if not there or run.lacks:
+            notes.append(f"{run.name} {why}; {'used as far as it goes' if there else 'left out'}")
+    return good, notes
+
+
+def numbers(runs: Sequence[Run], measure: Measure) -> tuple[list[float], list[str]]:
+    """The number of each run, all of one task and both arms, and what must be said about how they came about."""
+    if measure.summary == TEST:
+        return [run.finals[measure.metric] for run in runs], []
+    found = [run.curves[measure.metric] for run in runs]
+    if measure.summary == "steps_to":
+        return _steps_to(found, measure)
+    low, high = curves.common(found)
+    ends = {(curve.steps[0], curve.steps[-1]) for curve in found}
+    notes = []
+    if len(ends) > 1:
+        found = [curve.between(low, high) for curve in found]
+        longest = max(end for _, end in ends)
+        notes.append(
+            f"curves of {measure.metric} differ in length (they end at steps {min(e for _, e in ends):g} to {longest:g}): "
+            f"compared over {low:g} to {high:g}, which all cover"
+        )
+    return [_summarised(curve, measure) for curve in found], notes
+
+
+def _summarised(curve: Curve, measure: Measure) -> float:
+    window = Window.parse(measure.window)
+    if measure.summary == "auc":
+        return curves.auc(curve, window)
+    if measure.summary == "mean":
+        return curves.mean(curve, window)
+    if measure.summary == "slope":
+        return curves.slope(curve, window)
+    if measure.summary == "last":
+        return curves.last(curve, measure.points)
+    if measure.summary == "best":
+        return curves.best(window.of(curve), lowest=measure.lower)
+    return curves.final(curve)
+
+
+def _steps_to(found: Sequence[Curve], measure: Measure) -> tuple[list[float], list[str]]:
+    assert measure.threshold is not None
+    reached = [curves.steps_to(curve, measure.threshold, lowest=measure.lower) for curve in found]
+    never = sum(one.censored for one in reached)
+    notes = []
+    if never:
+        notes.append(
+            f"{never} of {len(reached)} runs never came to {measure.threshold:g}: their last step stands for them, so the "
+            "difference is a bound and not an estimate"
+        )
+    return [one.step for one in reached], notes

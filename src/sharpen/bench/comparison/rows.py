@@ -1,0 +1,173 @@
+"""One task's row: two arms over seeds, or over items where each has but one run, with the effect, its interval and test.
+
+Over items the question is another one: it says whether these two candidates differ on tasks like these, and nothing about
+what another training would come to. Scores in 0..1 then take the interval that behaves near its ends.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from statistics import fmean, stdev
+
+from sharpen.bench.comparison.measure import Measure, numbers
+from sharpen.bench.comparison.pairing import Paired
+from sharpen.bench.evidence.nouns import TEST, Run
+from sharpen.core.errors import UsageError
+from sharpen.stats import arms, power
+from sharpen.stats.exact import pairs_needed
+from sharpen.stats.intervals import bounded_mean
+from sharpen.stats.means import Estimate
+from sharpen.stats.paired import paired_difference
+
+SEEDS, ITEMS = "seeds", "items"
+_LEAST_IN_EACH = 4
+MOST_MORE = 10_000
+_PER_CENT = (50.0, 200.0)
+_SAME = 1e-6
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """What was compared: a pair, or a run of one arm."""
+
+    name: str
+    old: float | None
+    new: float | None
+
+
+@dataclass(frozen=True)
+class Row:
+    """`effect` is new minus old. `result` has the rest of the statistics; it is None where one value stands against one.
+    `more` is how many more seeds or items would find an effect of the size seen, None where that is unknown or too many."""
+
+    task: str
+    over: str
+    paired: bool
+    n_old: int
+    n_new: int
+    effect: float
+    values: tuple[Value, ...]
+    result: arms.Comparison | None
+    adjusted: float | None = None
+    more: int | None = None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def n(self) -> int:
+        return min(self.n_old, self.n_new)
+
+    @property
+    def p(self) -> float | None:
+        return None if self.result is None else self.result.test.p
+
+
+def over_seeds(task: str, sides: Paired, measure: Measure, *, level: float, margin: float | None) -> Row:
+    """The row of runs side by side."""
+    found, notes = numbers([*sides.old, *sides.new], measure)
+    old, new = found[: len(sides.old)], found[len(sides.old) :]
+    _same_unit(old, new, measure, task)
+    names = [_name(run) for run in sides.old]
+    if sides.together:
+        values = tuple(Value(name, a, b) for name, a, b in zip(names, old, new, strict=True))
+    else:
+        values = (
+            *(Value(name, a, None) for name, a in zip(names, old, strict=True)),
+            *(Value(_name(run), None, b) for run, b in zip(sides.new, new, strict=True)),
+        )
+    row = _row(task, SEEDS, sides.together, old, new, values, level, margin)
+    if row.result is not None and measure.summary == TEST and all(0.0 <= x <= 1.0 for x in found):
+        row = replace(row, result=_bounded(row.result, old, new, level))
+    return replace(row, notes=(*sides.notes, *notes, *row.notes))
+
+
+def over_items(task: str, old: Sequence[Run], new: Sequence[Run], *, level: float, margin: float | None) -> Row:
+    """The row of items both arms were scored on; each counts once, with its mean over runs."""
+    first, second = means_by_item(old), means_by_item(new)
+    shared = [item for item in first if item in second]
+    if not shared:
+        raise UsageError(f"the arms have no item in common on {task or 'this task'}: they were scored on other data")
+    notes = []
+    if len(shared) < max(len(first), len(second)):
+        notes.append(f"{len(shared)} items are shared, of {len(first)} and {len(second)}; the rest is left out")
+    a, b = [first[item] for item in shared], [second[item] for item in shared]
+    values = tuple(Value(item, x, y) for item, x, y in zip(shared, a, b, strict=True))
+    row = _row(task, ITEMS, True, a, b, values, level, margin)
+    if row.result is not None and all(0.0 <= x <= 1.0 for x in (*a, *b)):
+        better = paired_difference(b, a, level)
+        effect = Estimate(better.mean, better.low, better.high, better.n, better.method, level)
+        row = replace(row, result=replace(_bounded(row.result, a, b, level), effect=effect))
+    return replace(row, notes=(*notes, *row.notes))
+
+
+def _bounded(result: arms.Comparison, old: Sequence[float], new: Sequence[float], level: float) -> arms.Comparison:
+    """With intervals of the arms' own means that stay within 0..1."""
+    made = []
+    for values in (old, new):
+        low, high, method = bounded_mean(values, level)
+        made.append(Estimate(fmean(values), low, high, len(values), method, level))
+    return replace(result, old=made[0], new=made[1])
+
+
+def means_by_item(runs: Sequence[Run]) -> dict[str, float]:
+    """Each item's mean over the runs that scored it."""
+    found: dict[str, list[float]] = {}
+    for run in runs:
+        for item, score in run.items.items():
+            found.setdefault(item, []).append(score)
+    return {item: fmean(scores) for item, scores in found.items()}
+
+
+def _row(
+    task: str, over: str, together: bool, old: list[float], new: list[float], values: tuple[Value, ...], level: float,
+    margin: float | None,
+) -> Row:  # fmt: skip
+    effect = fmean(new) - fmean(old)
+    if min(len(old), len(new)) < 2:
+        return Row(task, over, together, len(old), len(new), effect, values, None)
+    result = (arms.paired if together else arms.unpaired)(new, old, level=level, margin=margin)
+    notes = list(result.warnings)
+    differences = [x - y for x, y in zip(new, old, strict=False)]
+    if together and over == SEEDS and max(differences) - min(differences) <= _SAME * max(map(abs, (*old, *new))):
+        notes.append("every pair differs by the same amount, so the interval has no width: a fixed outcome, or chance")
+    return Row(
+        task, over, together, len(old), len(new), result.effect.value, values, result,
+        more=_more(effect, old, new, together), notes=tuple(notes),
+    )  # fmt: skip
+
+
+def _more(effect: float, old: Sequence[float], new: Sequence[float], together: bool) -> int | None:
+    """How many more it would take to find an effect of the size seen, if that is the true one."""
+    if together:
+        spread, least = stdev([b - a for a, b in zip(old, new, strict=True)]), pairs_needed()
+    else:
+        spread, least = math.sqrt((stdev(old) ** 2 + stdev(new) ** 2) / 2), _LEAST_IN_EACH
+    if effect == 0.0:
+        return None
+    needed = power.runs_needed(abs(effect), spread, paired=together)
+    more = None if needed is None else max(needed, least) - min(len(old), len(new))
+    return None if more is None or more > MOST_MORE else max(0, more)
+
+
+def _same_unit(old: Sequence[float], new: Sequence[float], measure: Measure, task: str) -> None:
+    """Complain where one arm is a share and the other looks like per cent."""
+    if measure.summary in ("slope", "steps_to"):
+        return
+    for small, large, which in ((old, new, "second"), (new, old, "first")):
+        if max(small) <= 1.0 and min(small) >= 0.0 and min(large) > 1.0 and max(large) <= 100.0 and fmean(small) > 0.0:
+            ratio = fmean(large) / fmean(small)
+            if _PER_CENT[0] <= ratio <= _PER_CENT[1]:
+                raise UsageError(
+                    f"{measure.metric}{' on ' + task if task else ''} lies in {min(small):.3g}..{max(small):.3g} in one arm "
+                    f"and in {min(large):.3g}..{max(large):.3g} in the {which}: that looks like per cent; give "
+                    "both in one unit"
+                )
+
+
+def _name(run: Run) -> str:
+    return run.name if run.seed is None else f"seed {run.seed}"
+
+
+def has_items(runs: Sequence[Run], measure: Measure) -> bool:
+    return measure.summary == TEST and measure.metric == TEST and bool(runs) and all(run.items for run in runs)

@@ -1,0 +1,55 @@
+"""How the runs of an arm on a task spread, and what that means for how many are enough. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sharpen.bench.comparison.measure import Measure, numbers, sorted_out
+from sharpen.bench.evidence.nouns import Arm
+from sharpen.core.errors import UsageError
+from sharpen.stats.enough import Enough, enough
+from sharpen.stats.means import Estimate, interval
+
+
+@dataclass(frozen=True)
+class Spread:
+    """The runs of one arm on one task. `left_out` says which had no number to give, and why."""
+
+    name: str
+    values: tuple[float, ...]
+    mean: Estimate
+    enough: Enough
+    notes: tuple[str, ...]
+
+
+def spreads(arms: Sequence[Arm], measure: Measure, *, threshold: float, most: int | None, paired: bool) -> list[Spread]:
+    """One for each arm and task."""
+    return [_spread(arm, task, measure, threshold, most, paired) for arm in arms for task in arm.tasks]
+
+
+def values_of(arm: Arm, task: str, measure: Measure) -> tuple[list[float], list[str]]:
+    """The number of each run that has one, and what must be said."""
+    runs, notes = sorted_out(arm.on(task), measure)
+    where = f"{arm.name}{' on ' + task if task else ''}"
+    if len(runs) < 2:
+        why = f" ({notes[0]})" if notes else ""
+        raise UsageError(
+            f"{where}: {len(runs)} of {len(arm.on(task))} runs have {measure.words}{why}; a spread takes at least 2"
+        )
+    seeds = [run.seed for run in runs if run.seed is not None]
+    if len(set(seeds)) < len(seeds):
+        notes.append(
+            f"{where}: some seeds are there more than once; runs of one seed spread less than runs of different ones"
+        )
+    found, more = numbers(runs, measure)
+    return found, [*arm.notes, *notes, *more]
+
+
+def _spread(arm: Arm, task: str, measure: Measure, threshold: float, most: int | None, paired: bool) -> Spread:
+    found, notes = values_of(arm, task, measure)
+    where = f"{arm.name}{' on ' + task if task else ''}"
+    if sum(found) == 0.0:
+        raise UsageError(f"{where}: the mean of {measure.words} is 0, so no precision relative to it exists")
+    told = enough(found, threshold=threshold, most=most, paired=paired)
+    return Spread(where, tuple(found), interval(found), told, tuple(dict.fromkeys(notes)))

@@ -1,0 +1,156 @@
+"""Arms from logs of Inspect AI: `.eval` files, and the same as `.json`. A file is a run, a folder of them an arm.
+
+Read are the scores of the samples (of the scorer that is named, or the only one), averaged over epochs, the task, model,
+arguments, revision and usage. Inspect compresses with Zstandard, which Python has from 3.14 on; before that the package
+`zstandard` or the program `zstd` is used, whichever is there.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import shutil
+import struct
+import subprocess
+import zipfile
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from sharpen.bench.evidence.nouns import TEST, Arm, Cost, Run
+from sharpen.bench.evidence.settings import flattened, without_seed
+from sharpen.core.errors import UsageError
+
+_ZSTANDARD = 93
+_LOCAL_HEAD = 30
+_MARKS = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0, "yes": 1.0, "no": 0.0, "true": 1.0, "false": 0.0}
+
+
+def holds(path: Path) -> bool:
+    if path.is_file():
+        return path.suffix == ".eval" or (path.suffix == ".json" and _is_log(path))
+    return any(path.glob("*.eval"))
+
+
+def read(path: Path, scorer: str | None = None) -> Arm:
+    """A log, or a folder of logs, as an arm."""
+    files = [path] if path.is_file() else sorted(path.glob("*.eval"))
+    return Arm(path.stem if path.is_file() else path.name, tuple(_run(file, scorer) for file in files))
+
+
+def _run(file: Path, scorer: str | None) -> Run:
+    header, samples = _from_json(file) if file.suffix == ".json" else _from_zip(file)
+    spec = header["eval"]
+    scores = _scores(samples, scorer, file)
+    failed = sum(sample.get("error") is not None for sample in samples)
+    lacks = "" if header.get("status") == "success" else f"ended with status {header.get('status')}"
+    if failed and not lacks:
+        lacks = f"has {failed} samples that ended in an error"
+    if not scores:
+        raise UsageError(f"{file} has no scored samples; its status is {header.get('status')}")
+    arguments = {"task": spec.get("task_args") or {}, "generate": spec.get("model_generate_config") or {}}
+    settings = flattened({"model": spec.get("model"), **arguments, "solver": spec.get("solver") or ""})
+    seed = (spec.get("model_generate_config") or {}).get("seed")
+    return Run(
+        name=file.stem,
+        source=str(file),
+        task=str(spec.get("task", "")),
+        seed=seed if isinstance(seed, int) else None,
+        finals={TEST: sum(scores.values()) / len(scores)},
+        items=scores,
+        cost=_cost(header.get("stats") or {}),
+        lacks=lacks,
+        version=str((spec.get("packages") or {}).get("inspect_ai", "")),
+        commit=str((spec.get("revision") or {}).get("commit", "")),
+        settings=without_seed(settings),
+    )
+
+
+def _scores(samples: Sequence[Mapping[str, Any]], scorer: str | None, file: Path) -> dict[str, float]:
+    names = list(dict.fromkeys(name for sample in samples for name in sample.get("scores") or {}))
+    if scorer is not None and scorer not in names:
+        raise UsageError(f"{file} has no scorer {scorer!r}; there are {', '.join(names) or 'none'}")
+    if scorer is None and len(names) > 1:
+        raise UsageError(f"{file} has {len(names)} scorers: name one with --metric, {', '.join(names)}")
+    attempts: dict[str, list[float]] = {}
+    for sample in samples:
+        score = (sample.get("scores") or {}).get(scorer or (names[0] if names else ""))
+        if score is not None:
+            value = _number(score.get("value"), file, sample.get("id"))
+            if value is not None:
+                attempts.setdefault(str(sample["id"]), []).append(value)
+    return {item: sum(found) / len(found) for item, found in attempts.items()}
+
+
+def _number(value: Any, file: Path, item: Any) -> float | None:
+    if isinstance(value, bool | int | float):
+        if value != value:
+            raise UsageError(f"{file}: the score of sample {item} is NaN")
+        return float(value)
+    if isinstance(value, str) and value in _MARKS:
+        return _MARKS[value]
+    if isinstance(value, Mapping):
+        raise UsageError(
+            f"{file}: sample {item} has several values ({', '.join(value)}); a comparison needs one number"
+        )
+    return None
+
+
+def _cost(stats: Mapping[str, Any]) -> Cost:
+    used = (stats.get("model_usage") or {}).values()
+    tokens = sum(row.get("total_tokens") or 0 for row in used)
+    return Cost(tokens=tokens if used else None)
+
+
+def _from_json(file: Path) -> tuple[Mapping[str, Any], Sequence[Mapping[str, Any]]]:
+    found = json.loads(file.read_text(encoding="utf-8"))
+    return found, found.get("samples") or []
+
+
+def _is_log(file: Path) -> bool:
+    with file.open(encoding="utf-8", errors="replace") as opened:
+        start = opened.read(4_000)
+    return '"eval"' in start and '"status"' in start
+
+
+def _from_zip(file: Path) -> tuple[Mapping[str, Any], Sequence[Mapping[str, Any]]]:
+    try:
+        with zipfile.ZipFile(file) as archive:
+            names = set(archive.namelist())
+            if "header.json" not in names or "summaries.json" not in names:
+                raise UsageError(f"{file} is not finished: it has no header.json; `inspect eval-retry` completes it")
+            return _member(archive, "header.json", file), _member(archive, "summaries.json", file)
+    except zipfile.BadZipFile as error:
+        raise UsageError(f"{file} is damaged, or no log of Inspect: {error}") from error
+
+
+def _member(archive: zipfile.ZipFile, name: str, file: Path) -> Any:
+    info = archive.getinfo(name)
+    if info.compress_type != _ZSTANDARD:
+        return json.loads(archive.read(name))
+    with file.open("rb") as opened:
+        opened.seek(info.header_offset)
+        head = opened.read(_LOCAL_HEAD)
+        name_size, extra_size = struct.unpack("<HH", head[26:30])
+        opened.seek(info.header_offset + _LOCAL_HEAD + name_size + extra_size)
+        return json.loads(_unpacker(file)(opened.read(info.compress_size)))
+
+
+def _unpacker(file: Path) -> Callable[[bytes], bytes]:
+    for package in ("compression.zstd", "backports.zstd"):
+        try:
+            unpack: Callable[[bytes], bytes] = importlib.import_module(package).decompress
+        except ImportError:
+            continue
+        return unpack
+    try:
+        package_of_old = importlib.import_module("zstandard")
+    except ImportError:
+        program = shutil.which("zstd")
+        if program is None:
+            raise UsageError(
+                f"{file} is compressed with Zstandard, which this Python can't read: `pip install zstandard`, or "
+                "`inspect log convert --to json`"
+            ) from None
+        return lambda data: subprocess.run([program, "-dcq"], input=data, capture_output=True, check=True).stdout
+    return lambda data: bytes(package_of_old.ZstdDecompressor().decompressobj().decompress(data))

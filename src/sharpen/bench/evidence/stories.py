@@ -1,0 +1,230 @@
+"""Arms from runs of sharpen: a run, one of its jobs, or a checkpoint. Read from events, so also while they go on.
+
+The curves are `val` (the current candidate's score), `best` and `train` (the batch) by step; the finals `test` (the best
+candidate), `test_initial`, `test_final` and `confirmed`. Items are those of the test split. Events name a whole split and
+not its items; ids are then taken from the task where it is at hand unchanged, else from the item's place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from sharpen.bench import layout
+from sharpen.bench.artifacts import results
+from sharpen.bench.config import load
+from sharpen.bench.evidence import ledgers
+from sharpen.bench.evidence.nouns import TEST, Arm, Cost, Run, curves
+from sharpen.bench.evidence.settings import flattened
+from sharpen.bench.layout import JOB_CONFIG, RunFolder
+from sharpen.core.digest import Json
+from sharpen.core.errors import UsageError
+from sharpen.core.task import Splits
+from sharpen.engine import checkpoints
+from sharpen.engine.replay import read_events
+from sharpen.engine.spec import describe_splits
+from sharpen.stats.curves import Curve
+
+Line = dict[str, Any]
+
+_CURVES = {"val": "current_score", "best": "best_score", "train": "batch_score"}
+_HOW_IT_IS_CARRIED_OUT = ("seed", "workers", "max_failures", "rollout_timeout")
+"""Settings that are no difference between arms."""
+
+
+def of_run(folder: RunFolder, by: str) -> list[Arm]:
+    """The arms of a run: by its arms' labels, or by trainer."""
+    manifest = layout.read_json(folder.path / "meta" / "manifest.json")
+    ids = _Ids()
+    arms: dict[str, list[Run]] = {}
+    for job_id, about in manifest["jobs"].items():
+        name = about["trainer"] if by == "trainer" else about.get("arm", about["trainer"])
+        arms.setdefault(name, []).append(_job(folder, folder.job(job_id), about, manifest, ids))
+    if not arms:
+        raise UsageError(f"{folder.path} has no jobs")
+    if by == "trainer":
+        _one_variant_each(folder, manifest)
+    return [Arm(name, tuple(runs)) for name, runs in arms.items()]
+
+
+def of_job(folder: RunFolder, job: Path) -> Arm:
+    """One job as an arm of one run."""
+    manifest = layout.read_json(folder.path / "meta" / "manifest.json")
+    about = manifest["jobs"].get(job.name)
+    if about is None:
+        raise UsageError(f"{folder.path} knows no job {job.name}")
+    return Arm(job.name, (_job(folder, job, about, manifest, _Ids()),))
+
+
+def of_checkpoint(folder: RunFolder, job: Path, checkpoint: Path) -> Arm:
+    """A checkpoint as an arm of one run, scored on what its job measured of it on the test split."""
+    manifest = layout.read_json(folder.path / "meta" / "manifest.json")
+    about = manifest["jobs"][job.name]
+    digest = layout.read_json(checkpoint / "metadata.json")["candidate"]
+    run = _job(folder, job, about, manifest, _Ids(), digest)
+    if not run.items:
+        raise UsageError(
+            f"{checkpoint} was not measured on test; `sharpen eval {checkpoint}` does that, and then it can be compared"
+        )
+    return Arm(checkpoint.name, (run,))
+
+
+def _one_variant_each(folder: RunFolder, manifest: Mapping[str, Any]) -> None:
+    """Arms of one trainer with different settings are not repetitions of each other."""
+    labels: dict[str, set[str]] = {}
+    for about in manifest["jobs"].values():
+        labels.setdefault(about["trainer"], set()).add(about.get("arm", about["trainer"]))
+    for trainer, found in labels.items():
+        if len(found) > 1:
+            raise UsageError(
+                f"{folder.path.name} has {trainer} in {len(found)} variants ({', '.join(sorted(found))}): "
+                "compare them with --by arm"
+            )
+
+
+def _job(
+    folder: RunFolder, home: Path, about: Mapping[str, Any], manifest: Mapping[str, Any], ids: _Ids, digest: str = ""
+) -> Run:
+    lines = read_events(home / "events.jsonl")
+    found = results(lines)
+    name = f"{folder.path.name}/{home.name}"
+    test = {which: row["mean"] for which, row in found["test"].items() if row["mean"] is not None}
+    confirmed = (found["best"] or {}).get("confirmed", {}).get("value")
+    best = digest or found["test"].get("best", {}).get("candidate", "")
+    names = ids.of(folder, home, lines) if best else None
+    items = _items(lines, best, names)
+    if digest and not items and names:
+        items = ledgers.item_means(folder.ledger, lines[0]["task"], digest, names)
+    finals = {TEST: test.get("best"), "test_initial": test.get("initial"), "test_final": test.get("final")}
+    finals["confirmed"] = confirmed
+    if digest:
+        finals = {TEST: sum(items.values()) / len(items) if items else None}
+    gain = found["gain"].get("best", {}).get("mean")
+    git = _read_if_there(folder.path / "meta" / "git.json")
+    return Run(
+        name=name,
+        source=str(home),
+        task=about["task"],
+        seed=about["seed"],
+        curves={} if digest else _curves(found["steps"], name),
+        finals={key: value for key, value in finals.items() if value is not None},
+        items=items,
+        cost=Cost() if digest else _cost(found),
+        gain=None if digest else gain,
+        lacks=_lacking(found, lines),
+        version=str(manifest.get("sharpen", "")),
+        commit=_commit(git),
+        settings=_settings(lines, home),
+        text=_text(home, digest),
+    )
+
+
+def _curves(steps: Sequence[Mapping[str, Any]], name: str) -> dict[str, Curve]:
+    points = {
+        metric: [(float(row["step"]), float(row[key])) for row in steps if row[key] is not None]
+        for metric, key in _CURVES.items()
+    }
+    return curves({metric: row for metric, row in points.items() if row}, name)[0]
+
+
+def _items(lines: Sequence[Line], candidate: str, names: Sequence[str] | None) -> dict[str, float]:
+    """The mean of an item's attempts on test, over those that were scored."""
+    attempts: dict[str, list[float]] = {}
+    for line in lines:
+        if line["type"] != "measured":
+            continue
+        for group in line["groups"]:
+            if group["candidate"] != candidate or group["items"] != "test":
+                continue
+            for place, score in enumerate(group["hard"]):
+                if score is not None:
+                    attempts.setdefault(names[place] if names else f"test[{place}]", []).append(float(score))
+    return {item: sum(scores) / len(scores) for item, scores in attempts.items()}
+
+
+class _Ids:
+    """The ids of the test items of each task, made once; the task may be slow to load, gone, or changed."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, list[str] | None] = {}
+
+    def of(self, folder: RunFolder, home: Path, lines: Sequence[Line]) -> list[str] | None:
+        if not lines:
+            return None
+        key = str(lines[0]["splits"])
+        if key not in self._known:
+            splits = _splits(folder, home)
+            same = splits is not None and describe_splits(splits) == lines[0]["splits"]
+            self._known[key] = [item.id for item in splits["test"]] if splits is not None and same else None
+        return self._known[key]
+
+
+def _splits(folder: RunFolder, home: Path) -> Splits | None:
+    from sharpen.bench.runner import make_task
+    from sharpen.bench.study import task_key
+
+    own = home / JOB_CONFIG
+    try:
+        config = load(own if own.exists() else folder.config)
+        place = RunFolder(folder.path, task_key(config.task)) if own.exists() else folder
+        return make_task(config.task, place.data).splits()
+    except UsageError:
+        return None
+
+
+def _cost(found: Mapping[str, Any]) -> Cost:
+    total = found["usage"]["total"]
+    return Cost(
+        total["calls"], total["prompt_tokens"] + total["completion_tokens"], total["money"], found["clock"]["seconds"]
+    )
+
+
+def _lacking(found: Mapping[str, Any], lines: Sequence[Line]) -> str:
+    if not lines:
+        return "has not begun"
+    if found["status"] == "unfinished":
+        return f"is not at its end (step {len(found['steps'])})"
+    if found["status"] == "failed":
+        return f"failed: {found['message']}"
+    return ""
+
+
+def _commit(git: Mapping[str, Any]) -> str:
+    own = git.get("sharpen") or {}
+    words = [f"{name} {row['revision'][:12]}{'+' if row.get('dirty') else ''}"
+             for name, row in (("project", git), ("sharpen", own)) if row.get("revision")]  # fmt: skip
+    return ", ".join(words)
+
+
+def _settings(lines: Sequence[Line], home: Path) -> dict[str, Json]:
+    """Everything that decides the result, as the job understood it, and its caps."""
+    if not lines:
+        return {}
+    started = lines[0]
+    found: dict[str, Json] = {
+        name: started[name] for name in ("task", "task_version", "trainer", "trainer_version", "render", "splits")
+    }
+    flat = {**found, **flattened({"params": started["params"], "models": started["models"]})}
+    own = home / JOB_CONFIG
+    if own.exists():
+        config = yaml.safe_load(own.read_text(encoding="utf-8"))
+        flat |= flattened({"budget": config.get("budget") or {}})
+    return {key: value for key, value in flat.items() if key not in _HOW_IT_IS_CARRIED_OUT}
+
+
+def _text(home: Path, digest: str) -> dict[str, str]:
+    place = _saved(home, lambda about: about["candidate"] == digest) if digest else home / "checkpoints" / "best"
+    return dict(checkpoints.load(place).parts) if place is not None and place.exists() else {}
+
+
+def _saved(home: Path, fits: Callable[[Mapping[str, Any]], bool]) -> Path | None:
+    found = sorted((home / "checkpoints").glob("*/metadata.json"))
+    return next((path.parent for path in found if fits(layout.read_json(path))), None)
+
+
+def _read_if_there(path: Path) -> Mapping[str, Any]:
+    found: Mapping[str, Any] = layout.read_json(path) if path.exists() else {}
+    return found

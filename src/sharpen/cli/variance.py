@@ -1,0 +1,67 @@
+"""`sharpen variance`: whether there are enough runs, from how they spread."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from sharpen.cli import measuring, options
+
+
+@click.command(no_args_is_help=True)
+@click.argument("sources", nargs=-1, required=True, metavar="RUNS...")
+@measuring.measure_options
+@click.option("--threshold", type=click.FloatRange(0, min_open=True), default=0.05, metavar="X",
+              help="The wanted precision, as a share of the mean.")  # fmt: skip
+@click.option(
+    "--paired", is_flag=True, help="Plan for pairs: taken to spread as much as these runs, which is cautious."
+)
+@click.option("--most", type=click.IntRange(2, 10_000), metavar="N", help="The largest number of runs looked at.")
+@click.option(
+    "--output", type=click.Path(path_type=Path, dir_okay=False), help="Draw to a .png or .svg (extra `plots`)."
+)
+@click.option("--by", type=click.Choice(["arm", "trainer"]), default="arm", help="What makes an arm inside one run.")
+@options.runs_option
+@options.json_option
+def command(
+    sources: tuple[str, ...], metric: str | None, summary: str | None, window: str, points: int, reach: float | None,
+    lower: bool, threshold: float, paired: bool, most: int | None, output: Path | None, by: str, runs: Path, as_json: bool,
+) -> int:  # fmt: skip
+    """Say how well RUNS pin down their mean, and how many would be enough.
+
+    RUNS are read as by `sharpen compare`; SOURCE@ARM is one arm of several. Each arm and task is looked at on its own.
+    """
+    import json
+
+    from sharpen.bench.comparison.measure import choose
+    from sharpen.bench.comparison.spread import spreads
+    from sharpen.bench.evidence.sources import arms_of
+    from sharpen.cli.running import console, show
+    from sharpen.core.errors import UsageError
+    from sharpen.report import pictures, spread
+    from sharpen.stats.errors import BadData
+
+    arms = [arm for source in sources for arm in arms_of(source, runs, by=by, scorer=metric)]
+    try:
+        measure = choose(
+            arms, metric=metric, summary=summary, window=window, points=points, threshold=reach, lower=lower
+        )
+        found = spreads(arms, measure, threshold=threshold, most=most, paired=paired)
+    except BadData as error:
+        raise UsageError(str(error)) from error
+    if output is not None:
+        if len(found) > 1:
+            names = ", ".join(one.name for one in found)
+            raise UsageError(
+                f"one picture shows one arm on one task, and these are {len(found)} ({names}): name one as SOURCE@ARM"
+            )
+        one = found[0]
+        pictures.save(
+            pictures.enough(one.enough, measure.words, one.name, at_hand=len(one.values), paired=paired), output
+        )
+    if as_json:
+        click.echo(json.dumps(spread.as_json(found), ensure_ascii=False, allow_nan=False))
+    else:
+        show(console(), spread.blocks(found, measure, paired))
+    return 0

@@ -1,0 +1,270 @@
+"""A comparison for people: one sentence of verdict first, then what to mind, the table, items, cost, and the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from rich.text import Text
+
+from sharpen.bench.comparison.assembly import Compared, Verdict
+from sharpen.bench.comparison.differences import NOTHING
+from sharpen.bench.comparison.rows import ITEMS, MOST_MORE, Row
+from sharpen.report import text
+from sharpen.report.closing import Block, heading, table
+from sharpen.report.diffs import CAME, WENT, printable
+
+_MOST_ITEMS = 6
+_MOST_SETTINGS = 20
+_MOST_LINES = 40
+_HUGE = 100.0
+_STYLES = {Verdict.BETTER: "green", Verdict.WORSE: "red", Verdict.OPEN: "yellow"}
+
+
+def blocks(found: Sequence[Compared]) -> Iterator[Block]:
+    """Everything there is to show."""
+    for one in found:
+        yield Text(sentence(one), style=_STYLES.get(one.verdict, ""))
+    warnings = list(dict.fromkeys(warning for one in found for warning in one.warnings))
+    if warnings:
+        yield heading("Mind")
+        yield from (Text(f"  {warning}", style="yellow") for warning in warnings)
+    yield heading(found[0].measure.words[:1].upper() + found[0].measure.words[1:])
+    yield _rows(found)
+    yield Text(family(found), style="dim")
+    yield from _costs(found)
+    for one in found:
+        yield from _items(one)
+        yield from _parting(one)
+        yield from _settings(one)
+        yield from _text(one)
+
+
+def sentence(one: Compared) -> str:
+    """The verdict in a line."""
+    row = one.rows[0]
+    where = (
+        f" on {row.task}"
+        if len(one.rows) == 1 and row.task
+        else ""
+        if one.pooled is None
+        else f" over {len(one.rows)} tasks"
+    )
+    if one.pooled is None and len(one.rows) > 1:
+        return f"No verdict over {len(one.rows)} tasks: some have a single run of an arm."
+    figures = _figures(one)
+    if one.verdict in (Verdict.BETTER, Verdict.WORSE):
+        return f"{one.new} is {one.verdict} than {one.old}{where}: {figures}."
+    margin = None if row.result is None or row.result.margin is None else row.result.margin.size
+    if one.verdict == Verdict.SAME:
+        return f"{one.new} and {one.old} are the same within {margin:g}{where}: {figures}."
+    if one.verdict == Verdict.NOT_WORSE:
+        return f"{one.new} is not worse than {one.old} by more than {margin:g}{where}: {figures}."
+    return f"Can't tell whether {one.new} is better than {one.old}{where}: {figures}. {_outlook(one)}"
+
+
+def _figures(one: Compared) -> str:
+    row = one.rows[0]
+    effect = one.pooled.effect if one.pooled is not None else row.result.effect if row.result is not None else None
+    if effect is None or one.p is None:
+        return f"{number(row.effect, sign=True)}, no interval"
+    adjusted = ""
+    if one.tests > 1 and one.adjusted is not None:
+        adjusted = f" ({p_value(one.adjusted)} adjusted for {one.tests} comparisons)"
+    many = counted(row) if one.pooled is None else f"{sum(row.n for row in one.rows)} {row.over} in all"
+    return (
+        f"{number(effect.value, sign=True)} [{number(effect.low, sign=True)}, {number(effect.high, sign=True)}], "
+        f"p {_is(p_value(one.p))}{adjusted}, {many}"
+    )
+
+
+def _outlook(one: Compared) -> str:
+    row = one.rows[0]
+    effect, more = (row.effect, row.more) if one.pooled is None else (one.pooled.effect.value, one.pooled.more)
+    unit = (row.over if row.paired else "runs in each arm") + ("" if one.pooled is None else " on each task")
+    if effect == 0.0:
+        return "No difference was seen at all."
+    if more is None:
+        return f"An effect of this size would take more than {MOST_MORE:,} further {unit}: look for a larger one."
+    if more == 0:
+        return f"If the effect is of this size, as many {unit} again will probably show it."
+    return f"If the effect is of this size, about {text.count(more)} more {unit} would show it."
+
+
+def counted(row: Row) -> str:
+    """How much evidence a row rests on."""
+    if row.over == ITEMS:
+        return text.plural(row.n, "item")
+    if row.paired:
+        return text.plural(row.n, "seed")
+    return f"{row.n_old} against {row.n_new} runs"
+
+
+def family(found: Sequence[Compared]) -> str:
+    """Which tests were adjusted together."""
+    one = found[0]
+    tasks = max(len(each.rows) for each in found)
+    if one.row_tests <= 1:
+        return "One test; nothing to adjust for."
+    return (
+        f"Holm's rule over {one.row_tests} tests: {text.plural(tasks, 'task')} x {text.plural(len(found), 'comparison')}. "
+        "Over all tasks: the mean difference, each task counting the same."
+    )
+
+
+def number(value: float | None, *, sign: bool = False) -> str:
+    """A value of any size, in as many digits as say something."""
+    if value is None:
+        return NOTHING
+    plus = "+" if sign else ""
+    if value == 0.0 or 0.001 <= abs(value) < 10_000:
+        shown = format(value, f"{plus}.3f")
+        return "0.000" if float(shown) == 0.0 else shown
+    return format(value, f"{plus}.3g")
+
+
+def p_value(p: float | None) -> str:
+    if p is None:
+        return NOTHING
+    return "< 0.001" if p < 0.001 else f"{p:.3f}"
+
+
+def _is(shown: str) -> str:
+    return shown if shown.startswith("<") else f"= {shown}"
+
+
+def _rows(found: Sequence[Compared]) -> Block:
+    made = table(
+        "task", "old", "new", "old\nmean", "new\nmean", "\neffect", "\n95 % interval", "\np", "\nadjusted", "\nn",
+        "effect\nsize", "P(new\nhigher)", left=3,
+    )  # fmt: skip
+    for one in found:
+        for row in one.rows:
+            made.add_row(row.task or NOTHING, one.old, one.new, *cells(row))
+        if one.pooled is not None:
+            effect = one.pooled.effect
+            made.add_row(
+                "all tasks", one.old, one.new, "", "", number(effect.value, sign=True), _interval(effect.low, effect.high),
+                p_value(one.pooled.p), p_value(one.adjusted), str(effect.n), "", "",
+            )  # fmt: skip
+    return made
+
+
+def cells(row: Row) -> list[str]:
+    """A row's figures."""
+    result = row.result
+    many = str(row.n) if row.paired else f"{row.n_old}, {row.n_new}"
+    if result is None:
+        return ["", "", number(row.effect, sign=True), NOTHING, NOTHING, NOTHING, many, "", ""]
+    size = result.d_z if row.paired else result.hedges_g
+    name = "d_z" if row.paired else "g"
+    return [
+        number(result.old.value), number(result.new.value), number(result.effect.value, sign=True),
+        _interval(result.effect.low, result.effect.high), p_value(row.p), p_value(row.adjusted), many,
+        _size(name, size), f"{result.better:.3f}",
+    ]  # fmt: skip
+
+
+def _size(name: str, size: float | None) -> str:
+    if size is None:
+        return NOTHING
+    return f"{name} {size:+.2f}" if abs(size) < _HUGE else f"{name} huge"
+
+
+def _interval(low: float, high: float) -> str:
+    return f"[{number(low, sign=True)}, {number(high, sign=True)}]"
+
+
+def _costs(found: Sequence[Compared]) -> Iterator[Block]:
+    arms = {cost.arm: cost for one in found for cost in one.costs}
+    known = [
+        cost
+        for cost in arms.values()
+        if any(v is not None for v in (cost.mean.calls, cost.mean.tokens, cost.mean.money))
+    ]
+    if not known:
+        return
+    yield heading("Cost of a run")
+    made = table(
+        "arm",
+        "calls",
+        "tokens",
+        "money",
+        "seconds",
+        "gain on test",
+        "calls per point",
+        "tokens per point",
+        "money per point",
+    )
+    for cost in known:
+        per = cost.per_point
+        made.add_row(
+            cost.arm, text.count(cost.mean.calls), text.count(cost.mean.tokens), money(cost.mean.money),
+            text.seconds(cost.mean.seconds), text.signed(cost.gain), *(
+                (NOTHING,) * 3 if per is None else (text.count(per.calls), text.count(per.tokens), money(per.money))
+            ),
+        )  # fmt: skip
+    yield made
+    yield Text("A point is 0.01 of test score gained over the run's own start.", style="dim")
+
+
+def money(value: float | None) -> str:
+    return NOTHING if value is None else "free" if value == 0 else f"{value:.3g} $"
+
+
+def _items(one: Compared) -> Iterator[Block]:
+    for flips in one.flips:
+        task = f" on {flips.task}" if flips.task else ""
+        yield heading(f"Items{task}: {one.new} against {one.old}")
+        yield Text(f"{len(flips.better)} better, {len(flips.worse)} worse, {flips.same} the same")
+        for word, moved in (("better", flips.better), ("worse", flips.worse)):
+            for item, before, after in moved[:_MOST_ITEMS]:
+                yield Text(
+                    f"  {word}  {printable(item)}  {before:.3g} → {after:.3g}", style=CAME if word == "better" else WENT
+                )
+            if len(moved) > _MOST_ITEMS:
+                yield Text(f"  ... and {len(moved) - _MOST_ITEMS} more {word}", style="dim")
+
+
+def _parting(one: Compared) -> Iterator[Block]:
+    for task, step in one.diverged:
+        if step is not None:
+            where = f" on {task}" if task else ""
+            yield Text(f"\nThe curves part at step {step:g}{where} and stay apart (95 % bands of the means; no test).")
+
+
+def _settings(one: Compared) -> Iterator[Block]:
+    if not one.settings:
+        return
+    yield heading(f"Settings that differ: {one.old} and {one.new}")
+    made = table("setting", one.old, one.new, left=3)
+    both = [setting for setting in one.settings if NOTHING not in (setting.old, setting.new)]
+    shown = (both or list(one.settings))[:_MOST_SETTINGS]
+    for setting in shown:
+        made.add_row(setting.name, text.short(setting.old), text.short(setting.new))
+    yield made
+    if len(one.settings) > len(shown):
+        yield Text(
+            f"... and {len(one.settings) - len(shown)} more, most of which only one of them has (--json)", style="dim"
+        )
+
+
+def _text(one: Compared) -> Iterator[Block]:
+    lines = one.text.splitlines()
+    if not lines:
+        return
+    yield heading("Trained text")
+    shown = Text()
+    for line in lines[:_MOST_LINES]:
+        style = (
+            "dim"
+            if line.startswith(("---", "+++", "@@"))
+            else CAME
+            if line[:1] == "+"
+            else WENT
+            if line[:1] == "-"
+            else ""
+        )
+        shown.append(f"{printable(line)}\n", style=style)
+    if len(lines) > _MOST_LINES:
+        shown.append(f"... and {len(lines) - _MOST_LINES} more lines\n", style="dim")
+    yield shown

@@ -1,0 +1,265 @@
+"""What a comparison can be read from: tables, TensorBoard's files, W&B's offline logs, logs of Inspect; what is refused."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import struct
+import subprocess
+import zipfile
+import zlib
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sharpen.bench.evidence.nouns import Arm, Run
+from sharpen.bench.evidence.sources import arms_of
+from sharpen.bench.tfevents import Record, _framed, encode
+from sharpen.core.errors import UsageError
+
+
+def read(path: Path) -> list[Arm]:
+    return arms_of(str(path), path.parent / "no-runs")
+
+
+def only(path: Path) -> Run:
+    (arm,) = read(path)
+    (run,) = arm.runs
+    return run
+
+
+def table(path: Path, *lines: str) -> Path:
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+class TestTables:
+    def test_a_long_and_a_wide_table_say_the_same(self, tmp_path: Path) -> None:
+        wide = table(tmp_path / "wide.csv", "arm,run,seed,step,reward,loss", "ppo,r1,4,0,1,9", "ppo,r1,4,10,2,")
+        long = table(
+            tmp_path / "long.csv", "arm,run,seed,step,metric,value", "ppo,r1,4,10,reward,2", "ppo,r1,4,0,loss,9",
+            "ppo,r1,4,0,reward,1",
+        )  # fmt: skip
+        for run in (only(wide), only(long)):
+            assert (run.name, run.seed) == ("r1", 4)
+            assert (run.curves["reward"].steps, run.curves["reward"].values) == ((0, 10), (1, 2))
+            assert run.curves["loss"].values == (9,)
+
+    def test_a_chart_exported_from_wandb_is_read_without_its_edges(self, tmp_path: Path) -> None:
+        path = table(
+            tmp_path / "chart.csv", '"Step","a-seed3 - eval/score","a-seed3 - eval/score__MIN","a-seed3 - eval/score__MAX"',
+            '"0","0.5","0.4","0.6"', '"1","0.7","0.6","0.8"',
+        )  # fmt: skip
+        run = only(path)
+        assert run.seed == 3
+        assert list(run.curves) == ["eval/score"]
+        assert run.curves["eval/score"].values == (0.5, 0.7)
+
+    @pytest.mark.parametrize(
+        ("lines", "complaint"),
+        [
+            ((), "is empty"),
+            (("run,seed,step,reward",), "has a header and no values below it"),
+            (("run,seed,step", "a,0,0"), "no column with a metric"),
+            (("step,reward", "0,1"), "no column run or seed"),
+            (("run,step,reward", "a,0,1", "a,x,1"), ":3: step is 'x', which is not a number"),
+            (("run,step,reward", "a,0,1", "a,0,2"), ":3: a has reward at step 0 twice, before in line 2"),
+            (("run,seed,step,reward", "a,0,0,1", "a,1,1,2"), ":3: a has seed 1 here and 0 before"),
+            (("run,seed,step,reward", "a,0.5,0,1"), "seeds are whole numbers"),
+            (("run,step,reward", "a,0,1,7"), ":2: 3 columns were expected"),
+        ],
+    )
+    def test_what_is_wrong_is_said_with_its_place(self, tmp_path: Path, lines: Iterable[str], complaint: str) -> None:
+        path = tmp_path / "bad.csv"
+        path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+        with pytest.raises(UsageError, match=complaint.replace("?", r"\?")) as caught:
+            read(path)
+        assert "bad.csv" in str(caught.value)
+
+
+def records(*points: tuple[int, float]) -> bytes:
+    return encode([Record(float(step), step, {"reward": value}) for step, value in points])
+
+
+def test_a_value_that_is_no_number_spoils_its_own_metric_only(tmp_path: Path) -> None:
+    run = only(table(tmp_path / "t.csv", "run,step,reward,loss,note", "a,0,1,nan,x", "a,1,2,3,y"))
+    assert list(run.curves) == ["reward"]
+    assert "t.csv:2: loss is nan" in run.faults["loss"]
+    assert "t.csv:2: note is 'x'" in run.faults["note"]
+    (tmp_path / "events.out.tfevents.1").write_bytes(records((0, 1.0), (1, float("nan"))))
+    assert "the value at step 1 is nan" in only(tmp_path / "events.out.tfevents.1").faults["reward"]
+
+
+class TestEventFiles:
+    def test_runs_are_folders_and_arms_the_folders_above(self, tmp_path: Path) -> None:
+        for arm in ("ppo", "a2c"):
+            for seed in (0, 1):
+                home = tmp_path / "logs" / arm / f"seed_{seed}"
+                home.mkdir(parents=True)
+                (home / "events.out.tfevents.1").write_bytes(records((0, 0.5), (5, 1.0)))
+        arms = read(tmp_path / "logs")
+        assert [(arm.name, [run.seed for run in arm.runs]) for arm in arms] == [("a2c", [0, 1]), ("ppo", [0, 1])]
+        assert arms[0].runs[0].curves["reward"].steps == (0, 5)
+
+    def test_a_run_that_was_carried_on_forgets_what_followed_its_checkpoint(self, tmp_path: Path) -> None:
+        (tmp_path / "events.out.tfevents.1").write_bytes(records((0, 1), (1, 2), (2, 3)))
+        (tmp_path / "events.out.tfevents.2").write_bytes(records((1, 20), (3, 30)))
+        assert only(tmp_path).curves["reward"].values == (1, 20, 30)
+
+    def test_a_record_cut_short_is_left_out_and_told(self, tmp_path: Path) -> None:
+        (tmp_path / "events.out.tfevents.1").write_bytes(records((0, 1), (1, 2))[:-3])
+        (arm,) = read(tmp_path)
+        assert arm.runs[0].curves["reward"].values == (1,)
+        assert "ends within a record" in arm.notes[0]
+
+    def test_a_damaged_record_is_an_error_with_file_and_place(self, tmp_path: Path) -> None:
+        data = bytearray(records((0, 1), (1, 2)))
+        data[60] ^= 0xFF
+        (tmp_path / "events.out.tfevents.1").write_bytes(data)
+        with pytest.raises(UsageError, match=r"tfevents\.1 is damaged at byte \d+"):
+            read(tmp_path)
+
+    def test_a_scalar_as_a_tensor_is_read_and_a_text_is_not(self, tmp_path: Path) -> None:
+        tensor = message((1, 1), (5, struct.pack("<f", 0.25)))
+        summary = message((1, message((1, b"reward"), (8, tensor))))
+        framed = encode([Record(0.0, 0, texts={"note": "hello"})])
+        (tmp_path / "events.out.tfevents.1").write_bytes(framed + _framed(message((2, 7), (5, summary))))
+        run = only(tmp_path)
+        assert list(run.curves) == ["reward"]
+        assert run.curves["reward"].steps == (7,)
+
+
+def message(*parts: tuple[int, int | bytes]) -> bytes:
+    """A protocol buffer of varints and bytes; four bytes are a float."""
+    made = bytearray()
+    for number, value in parts:
+        if isinstance(value, int):
+            made += varint(number << 3) + varint(value)
+        elif len(value) == 4 and number == 5:
+            made += varint(number << 3 | 5) + value
+        else:
+            made += varint(number << 3 | 2) + varint(len(value)) + value
+    return bytes(made)
+
+
+def varint(number: int) -> bytes:
+    made = bytearray()
+    while number > 0x7F:
+        made.append(number & 0x7F | 0x80)
+        number >>= 7
+    return bytes([*made, number])
+
+
+def wandb_log(history: list[dict[str, Any]], *, ended: bool = True, seed: int = 3) -> bytes:
+    """An offline run as W&B frames it: a header, blocks of 32 KB, records in one piece or in several."""
+
+    def item(key: str, value: Any) -> bytes:
+        if isinstance(value, int):  # newer versions write numbers by their type, and whole ones folded
+            return message((1, key.encode()), (5, 2 * value if value >= 0 else -2 * value - 1))
+        return message((2, key.encode()), (16, json.dumps(value).encode()))
+
+    config = message((1, message((1, b"seed"), (16, str(seed).encode()))), (1, item("lr", 0.1)))
+    about = message((1, b"id"), (4, config), (6, b"base"), (8, b"quick-fox"), (21, message((2, b"abc123"))))
+    rows = [message((17, about))]
+    rows += [message((2, message(*((1, item(key, value)) for key, value in row.items())))) for row in history]
+    rows += [message((18, message((1, 0))))] if ended else []
+    data = bytearray(b":W&B\xe1\xbe\x00")
+    for row in rows:
+        first = True
+        while first or row:
+            left = 32768 - len(data) % 32768
+            if left < 7:
+                data += b"\0" * left
+                continue
+            piece, row = row[: left - 7], row[left - 7 :]
+            kind = (1 if not row else 2) if first else (4 if not row else 3)
+            data += struct.pack("<IHB", zlib.crc32(piece, zlib.crc32(bytes([kind]))), len(piece), kind) + piece
+            first = False
+    return bytes(data)
+
+
+class TestWandb:
+    def test_history_settings_group_and_commit_are_read_across_blocks(self, tmp_path: Path) -> None:
+        history = [
+            {"_step": step, "reward": step / 2, "count": -step, "note": "x" * 500, "_runtime": 1.0}
+            for step in range(200)
+        ]
+        (tmp_path / "run-a.wandb").write_bytes(wandb_log(history))
+        (arm,) = read(tmp_path)
+        (run,) = arm.runs
+        assert (arm.name, run.name, run.seed, run.commit, run.lacks) == ("base", "quick-fox", 3, "abc123", "")
+        assert run.settings == {"lr": 0.1}
+        assert run.curves["reward"].values == tuple(step / 2 for step in range(200))
+        assert run.curves["count"].values == tuple(-step for step in range(200))
+        assert list(run.curves) == ["reward", "count"]
+
+    def test_a_run_that_was_killed_lacks_its_end(self, tmp_path: Path) -> None:
+        data = wandb_log([{"_step": 0, "reward": 1.0}, {"_step": 1, "reward": 2.0}], ended=False)
+        (tmp_path / "run-a.wandb").write_bytes(data[:-2])
+        (arm,) = read(tmp_path)
+        assert arm.runs[0].lacks == "has no end in its log"
+        assert arm.runs[0].curves["reward"].values == (1.0,)
+        assert "the last record is left out" in arm.notes[0]
+
+    def test_a_damaged_log_is_an_error(self, tmp_path: Path) -> None:
+        data = bytearray(wandb_log([{"_step": 0, "reward": 1.0}]))
+        data[40] ^= 1
+        (tmp_path / "run-a.wandb").write_bytes(data)
+        with pytest.raises(UsageError, match="damaged at byte 7"):
+            read(tmp_path)
+
+
+def inspect_log(path: Path, scores: dict[str, list[Any]], *, status: str = "success") -> Path:
+    header = {"version": 2, "status": status, "eval": {"task": "sums", "model": "m", "task_args": {"k": 1},
+              "model_generate_config": {"seed": 5}, "packages": {"inspect_ai": "0.3"}}}  # fmt: skip
+    samples = [
+        {"id": item, "epoch": epoch, "scores": {"match": {"value": value}}}
+        for item, values in scores.items()
+        for epoch, value in enumerate(values, start=1)
+    ]
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("header.json", json.dumps(header))
+        archive.writestr("summaries.json", json.dumps(samples))
+    return path
+
+
+class TestInspect:
+    def test_scores_are_averaged_over_epochs_and_marks_are_numbers(self, tmp_path: Path) -> None:
+        run = only(inspect_log(tmp_path / "a.eval", {"x": ["C", "I"], "y": ["P", 1]}))
+        assert run.items == {"x": 0.5, "y": 0.75}
+        assert (run.task, run.seed, run.finals["test"]) == ("sums", 5, 0.625)
+
+    @pytest.mark.skipif(shutil.which("zstd") is None, reason="needs the program zstd")
+    def test_a_log_compressed_with_zstandard_is_read(self, tmp_path: Path) -> None:
+        plain = inspect_log(tmp_path / "plain.eval", {"x": ["C"], "y": ["I"]})
+        packed = tmp_path / "packed.eval"
+        with zipfile.ZipFile(plain) as source, zipfile.ZipFile(packed, "w") as archive:
+            for name in source.namelist():
+                data = subprocess.run(["zstd", "-cq"], input=source.read(name), capture_output=True, check=True).stdout
+                archive.writestr(zipfile.ZipInfo(name), data)
+        # The archive says of its members that they are stored; say what they are.
+        raw = packed.read_bytes()
+        for mark, place in ((b"PK\x03\x04", 8), (b"PK\x01\x02", 10)):
+            parts = raw.split(mark)
+            raw = mark.join([parts[0], *(p[: place - 4] + struct.pack("<H", 93) + p[place - 2 :] for p in parts[1:])])
+        packed.write_bytes(raw)
+        assert only(packed).items == {"x": 1.0, "y": 0.0}
+
+    def test_a_broken_or_unscored_log_is_refused(self, tmp_path: Path) -> None:
+        (tmp_path / "cut.eval").write_bytes(b"PK\x03\x04 no more")
+        with pytest.raises(UsageError, match="damaged, or no log"):
+            read(tmp_path / "cut.eval")
+        with pytest.raises(UsageError, match="no scored samples; its status is error"):
+            read(inspect_log(tmp_path / "none.eval", {}, status="error"))
+
+
+def test_an_empty_folder_and_one_with_something_else_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "a.txt").write_text("hello")
+    with pytest.raises(UsageError, match="empty folder"):
+        read(tmp_path / "empty")
+    with pytest.raises(UsageError, match="nothing here that can be compared"):
+        read(tmp_path / "other")
