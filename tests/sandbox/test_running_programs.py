@@ -160,14 +160,15 @@ def test_where_namespaces_are_forbidden_nothing_runs() -> None:
 
 
 AS_ANYONE = """
-import os, sys
+import dataclasses, os, pathlib, sys
 from sharpen.sandbox.places import found, staged
-places = staged(found())
+here = found()
+places = staged(dataclasses.replace(here, libraries=(pathlib.Path(sys.argv[1]), *here.libraries)))
 os.setgroups([])
 os.setresgid(4321, 4321, 4321)
 os.setresuid(4321, 4321, 4321)
 python = str(places.prefix / places.executable)
-path = os.pathsep.join([sys.argv[1], *map(str, places.libraries)])
+path = os.pathsep.join(map(str, places.libraries))
 variables = {"LD_LIBRARY_PATH": str(places.prefix / "lib"), "PYTHONPATH": path, "TMPDIR": "/var/tmp"}
 os.chdir("/")
 os.execve(python, [python, "-c", sys.argv[2]], {**variables, "PATH": os.environ["PATH"]})

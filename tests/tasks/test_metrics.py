@@ -115,7 +115,7 @@ def test_choices_of_the_item_come_before_those_of_the_metric() -> None:
         ("nowhere.py:f", "no such file"),
         ("sharpen.nowhere:f", "no Python module"),
         ("sharpen.core.digest:digset", "did you mean 'digest'"),
-        ("sharpen.core.rng:_WORD", "not a function"),
+        ("sharpen.core.candidate:MAIN_PART", "not a function"),
     ],
 )
 def test_unknown_metrics_and_settings_are_named(spec: str, says: str) -> None:

@@ -63,10 +63,12 @@ def unit(text: str, start: int, end: int) -> tuple[int, int]:
 
 
 def end_of(text: str, protected: tuple[Region, ...]) -> int:
-    """Where an append goes: the end, or before the protected regions the document ends with."""
+    """Where an append goes: the end, or before the protected regions the document ends with. Not before one that begins in
+    the middle of a line: that would tear the line apart."""
     at = len(text)
     for region in reversed(protected):
-        if text[region.end : at].strip():
+        line_before = text[text.rfind("\n", 0, region.start) + 1 : region.start]
+        if text[region.end : at].strip() or line_before.strip():
             break
         at = region.start
     return at
