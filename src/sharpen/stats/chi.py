@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+from sharpen.stats.inverting import check_share, reached
+
 _STEPS = 1000
 _ENOUGH = 1e-15
 
@@ -38,17 +40,5 @@ def cdf(x: float, freedom: float) -> float:
 
 def quantile(p: float, freedom: float) -> float:
     """The x with P(X <= x) = p."""
-    if not 0.0 < p < 1.0:
-        raise ValueError(f"a quantile needs a share between 0 and 1, got {p}")
-    low, high = 0.0, max(1.0, freedom)
-    while cdf(high, freedom) < p:
-        low, high = high, 2 * high
-    for _ in range(200):
-        middle = (low + high) / 2
-        if middle in (low, high):
-            break
-        if cdf(middle, freedom) < p:
-            low = middle
-        else:
-            high = middle
-    return (low + high) / 2
+    check_share(p)
+    return reached(lambda x: cdf(x, freedom), p, max(1.0, freedom))

@@ -12,6 +12,7 @@ from functools import lru_cache
 from statistics import NormalDist
 
 from sharpen.stats.errors import BadData
+from sharpen.stats.inverting import check_share, reached
 
 _TINY = 1e-300
 _ENOUGH = 1e-15
@@ -41,24 +42,12 @@ def two_sided(t: float, freedom: float) -> float:
 @lru_cache(maxsize=4096)
 def quantile(p: float, freedom: float) -> float:
     """The t with P(T <= t) = p."""
-    if not 0.0 < p < 1.0:
-        raise ValueError(f"a quantile needs a share between 0 and 1, got {p}")
+    check_share(p)
     if math.isinf(freedom):
         return NormalDist().inv_cdf(p)
     if p < 0.5:
         return -quantile(1.0 - p, freedom)
-    low, high = 0.0, 2.0
-    while cdf(high, freedom) < p:
-        low, high = high, 4.0 * high
-    for _ in range(200):
-        middle = (low + high) / 2
-        if middle in (low, high):
-            break
-        if cdf(middle, freedom) < p:
-            low = middle
-        else:
-            high = middle
-    return (low + high) / 2
+    return reached(lambda t: cdf(t, freedom), p, 2.0)
 
 
 def critical(level: float, freedom: float) -> float:
