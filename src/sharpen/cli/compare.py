@@ -10,8 +10,13 @@ import click
 from sharpen.cli import measuring, options
 
 if TYPE_CHECKING:
-    from sharpen.bench.comparison.assembly import Compared
+    from sharpen.bench.changes import Changes
+    from sharpen.bench.comparison.assembly import Compared, Wish
+    from sharpen.bench.comparison.planned import Held
     from sharpen.bench.evidence.nouns import Arm
+    from sharpen.bench.plan import Plan
+
+_FIXED = ("metric", "summary", "window", "points", "reach", "lower", "baseline", "pairs", "over", "margin")
 
 
 @click.command(no_args_is_help=True)
@@ -31,12 +36,19 @@ if TYPE_CHECKING:
 @click.option("--csv", "csv_file", type=click.Path(path_type=Path, dir_okay=False), help="Write the rows here.")
 @click.option("--html", "html_file", type=click.Path(path_type=Path, dir_okay=False), help="Write one page here.")
 @click.option("--plot", type=click.Path(path_type=Path, dir_okay=False), help="Draw to a .png or .svg (extra `plots`).")
+@click.option(
+    "--plan", "plan_file", type=click.Path(path_type=Path), metavar="FILE",
+    help="Judge by a plan (see `sharpen plan`), and say what differs from it.",
+)  # fmt: skip
+@click.option("--since", metavar="COMMIT", help="Also list what changed in the trainers' code since a git commit.")
 @options.runs_option
 @options.json_option
+@click.pass_context
 def command(
-    sources: tuple[str, ...], by: str, baseline: str | None, metric: str | None, summary: str | None, window: str,
-    points: int, reach: float | None, lower: bool, pairs: str, over: str, margin: float | None,
-    csv_file: Path | None, html_file: Path | None, plot: Path | None, runs: Path, as_json: bool,
+    context: click.Context, sources: tuple[str, ...], by: str, baseline: str | None, metric: str | None,
+    summary: str | None, window: str, points: int, reach: float | None, lower: bool, pairs: str, over: str,
+    margin: float | None, csv_file: Path | None, html_file: Path | None, plot: Path | None, plan_file: Path | None,
+    since: str | None, runs: Path, as_json: bool,
 ) -> int:  # fmt: skip
     """Say whether B is better than A (and C than A, ...), and by how much.
 
@@ -51,6 +63,10 @@ def command(
     from sharpen.core.errors import UsageError
     from sharpen.stats.errors import BadData
 
+    plan = None if plan_file is None else _plan(context, plan_file)
+    if plan is not None:
+        baseline, metric, summary, window, points = plan.baseline, plan.metric, plan.summary, plan.window, plan.points
+        reach, lower, pairs, over, margin = plan.reach, plan.lower, plan.pairs, plan.over, plan.margin
     scorer = metric if summary in (None, "test") else None
     found = [(source, arms_of(source, runs, by=by, scorer=scorer)) for source in sources]
     met = matchups(found, baseline)
@@ -61,12 +77,64 @@ def command(
             [by_name[name] for name in arms], metric=metric, summary=summary, window=window, points=points,
             threshold=reach, lower=lower,
         )  # fmt: skip
-        compared = compare_all(met, Wish(measure, parse(pairs), over, margin=margin))
+        wish = Wish(measure, parse(pairs), over, margin=margin)
+        held = None if plan is None or plan_file is None else _held(plan, plan_file, met, wish)
+        compared = compare_all(met, wish) if held is None else list(held.compared)
     except BadData as error:
         raise UsageError(str(error)) from error
+    changes = None if since is None else _changes(since, list(by_name.values()), runs)
     _write(compared, [by_name[name] for name in arms], csv_file, html_file, plot)
-    _show(compared, as_json)
+    _show(compared, held, changes, as_json)
     return 0
+
+
+def _plan(context: click.Context, file: Path) -> Plan:
+    """The plan, with nothing beside it on the command line that it has fixed."""
+    from click.core import ParameterSource
+
+    from sharpen.bench.plan import load
+    from sharpen.core.errors import UsageError
+
+    given = [name for name in _FIXED if context.get_parameter_source(name) == ParameterSource.COMMANDLINE]
+    if given:
+        raise UsageError(f"--{given[0]} is fixed by the plan {file}; leave it out, or compare without --plan")
+    return load(file)
+
+
+def _held(plan: Plan, file: Path, met: list[tuple[Arm, Arm]], wish: Wish) -> Held:
+    """The comparison held against its plan, with the intervals of the look that this is. That somebody looked is noted."""
+    from dataclasses import replace
+
+    from sharpen.bench.comparison import planned
+    from sharpen.bench.comparison.assembly import compare_all
+    from sharpen.bench.plan import locked, looks_taken, note_look
+
+    lock, taken = locked(file), looks_taken(file)
+    met = planned.apart(plan, met)
+    wish = replace(wish, level=1 - plan.alpha)
+    compared = compare_all(met, wish)
+    seeds = planned.seeds_of(plan, compared, met)
+    look = planned.look_of(plan, seeds)
+    if look is not None and look.level != plan.alpha:
+        wish = replace(wish, level=1 - look.level)
+        compared = compare_all(met, wish)
+    if lock is not None and lock.digest == plan.digest and seeds:
+        note_look(file, max(seeds.values()))
+    return planned.hold(plan, lock, compared, met, wish, taken)
+
+
+def _changes(commit: str, arms: list[Arm], runs: Path) -> list[Changes]:
+    """What changed in the code of the trainers behind these arms."""
+    from sharpen.bench.changes import since
+    from sharpen.bench.config import load
+    from sharpen.bench.reopening import home_of, job_around
+    from sharpen.core.errors import UsageError
+
+    found = [job_around(Path(run.source)) for arm in arms for run in arm.runs]
+    trainers = [load(home_of(*around).config).trainer.name for around in found if around is not None]
+    if not trainers:
+        raise UsageError("--since looks at the code of trainers, and none of these is a run of sharpen")
+    return since(commit, trainers)
 
 
 def _write(
@@ -84,13 +152,19 @@ def _write(
         pictures.save(pictures.compared(compared, arms), plot)
 
 
-def _show(compared: list[Compared], as_json: bool) -> None:
+def _show(compared: list[Compared], held: Held | None, changes: list[Changes] | None, as_json: bool) -> None:
     import json
 
     from sharpen.cli.running import console, show
-    from sharpen.report import comparison, comparison_files
+    from sharpen.report import comparison, comparison_files, protocol
 
     if as_json:
-        click.echo(json.dumps(comparison_files.as_json(compared), ensure_ascii=False, allow_nan=False))
-    else:
-        show(console(), comparison.blocks(compared))
+        more = {
+            **({} if held is None else {"plan": protocol.held_as_json(held)}),
+            **({} if changes is None else {"changes": protocol.changes_as_json(changes)}),
+        }
+        click.echo(json.dumps({**comparison_files.as_json(compared), **more}, ensure_ascii=False, allow_nan=False))
+        return
+    show(console(), comparison.blocks(compared, () if held is None else protocol.held(held)))
+    if changes is not None:
+        show(console(), protocol.changes(changes))

@@ -15,7 +15,7 @@ from sharpen.cli import options
 if TYPE_CHECKING:
     from sharpen.bench.config import RunConfig
     from sharpen.bench.evaluate import Files, Report, Wish
-    from sharpen.bench.layout import RunFolder
+    from sharpen.bench.reopening import Home
     from sharpen.core.candidate import Candidate
     from sharpen.engine.opening import How, Setup
 
@@ -36,7 +36,7 @@ INITIAL = "initial"
 @options.runs_option
 @options.output_options
 def command(what: str, against: str | None, split: str, repeats: int, runs: Path, **given: Any) -> int:
-    """Score WHAT: a run (its best), a checkpoint's folder, a skill file, or `initial` (where training starts).
+    """Score WHAT: a run or a job's folder (its best), a checkpoint's folder, a skill file, or `initial` (the start).
 
     The task and the models are those of the run WHAT belongs to, unless others are given. Nothing that a ledger holds is
     paid for again.
@@ -50,15 +50,15 @@ def command(what: str, against: str | None, split: str, repeats: int, runs: Path
     output = Output(given.pop("as_json"), given.pop("quiet"))
     caps = options.caps(given.pop("budget")) or {}
     found = [_find(name, runs) for name in (what, against) if name is not None]
-    run = next((one.run for one in found if one.run is not None), None)
-    own_data = None if given["task"] is not None else run
-    config = _config(run, given)
+    home = next((one.home for one in found if one.home is not None), None)
+    own_data = None if given["task"] is not None or home is None else home.run
+    config = _config(home, given)
     setup = build(config, own_data, to_train=False).setup
     candidates = {one.label: setup.initial if one.candidate is None else one.candidate for one in found}
     wish = evaluate.Wish(candidates, split, repeats)
     if evaluate.samples(setup, wish) < repeats and not output.silent:
         say("the model gives the same answer every time: repeats tell nothing new, each item is attempted once")
-    ledger = run.ledger if run is not None else runs / evaluate.NAME / "ledger.db"
+    ledger = home.run.ledger if home is not None else runs / evaluate.NAME / "ledger.db"
     files = evaluate.Files(layout.new_run(runs / evaluate.NAME, setup.task.name).path, ledger)
     how = How(Caps(**caps), config.workers, config.max_failures)  # type: ignore[arg-type]
     fetch_weights(setup, silent=output.silent)
@@ -73,65 +73,64 @@ class _Found:
 
     label: str
     candidate: Candidate | None
-    run: RunFolder | None
+    home: Home | None
 
 
 def _find(given: str, runs: Path) -> _Found:
-    from sharpen.bench.layout import find_run
+    from sharpen.bench.layout import JOB_CONFIG, find_run
+    from sharpen.bench.reopening import home_of, job_around
     from sharpen.core.errors import UsageError
     from sharpen.engine import checkpoints
 
     if given == INITIAL:
         return _Found(given, None, None)
     path = Path(given)
-    if path.exists() and not _is_run(path):
-        return _Found(given, checkpoints.load(path), _run_around(path))
+    if path.exists() and not (path / "meta" / "config.snapshot.yaml").exists():
+        around = job_around(path)
+        home = None if around is None else home_of(*around)
+        if around is not None and path.resolve() == around[1]:
+            return _Found(path.name, _best_of(around[1]), home)
+        return _Found(given, checkpoints.load(path), home)
     try:
         run = find_run(given, runs)
     except UsageError as error:
         raise UsageError(f"{given!r} is no run, checkpoint or skill file: {error}") from None
-    return _Found(run.path.name, _best_of(run), run)
+    jobs = run.jobs()
+    if not jobs:
+        raise UsageError(f"{run.path} has no checkpoint yet; resume it first")
+    if len(jobs) > 1 and (jobs[-1] / JOB_CONFIG).exists():
+        raise UsageError(f"{run.path} is a study of {len(jobs)} jobs; name one of them, such as {jobs[0]}")
+    return _Found(run.path.name, _best_of(jobs[-1]), home_of(run, jobs[-1]))
 
 
-def _best_of(run: RunFolder) -> Candidate:
+def _best_of(job: Path) -> Candidate:
     from sharpen.cli.running import best_skill, say, shown
     from sharpen.core.errors import UsageError
 
-    jobs = run.jobs()
-    skill = best_skill(jobs[-1]) if jobs else None
+    skill = best_skill(job)
     if skill is None:
-        raise UsageError(f"{shown(run.path)} has no checkpoint yet; resume it first")
-    if not (jobs[-1] / "checkpoints" / "best").exists():
-        say(f"{shown(run.path)} is not at its end: its newest checkpoint is scored")
+        raise UsageError(f"{shown(job)} has no checkpoint yet; resume its run first")
+    if not (job / "checkpoints" / "best").exists():
+        say(f"{shown(job)} is not at its end: its newest checkpoint is scored")
     return skill
 
 
-def _is_run(path: Path) -> bool:
-    return (path / "meta" / "config.snapshot.yaml").exists()
-
-
-def _run_around(path: Path) -> RunFolder | None:
-    from sharpen.bench.layout import RunFolder
-
-    return next((RunFolder(parent) for parent in path.resolve().parents if _is_run(parent)), None)
-
-
-def _config(run: RunFolder | None, given: dict[str, Any]) -> RunConfig:
-    """The run's own configuration with what is given in place of it; its budget is not ours."""
+def _config(home: Home | None, given: dict[str, Any]) -> RunConfig:
+    """The job's own configuration with what is given in place of it; its budget is not ours."""
     from sharpen.bench.config import BudgetConfig, load
     from sharpen.cli.train import train_settings
     from sharpen.core.errors import UsageError
 
     settings = train_settings(given.pop("task"), **given)
-    if run is None:
+    if home is None:
         if "task" not in settings or "name" not in settings["task"]:
             raise UsageError("which task? give --task NAME (see `sharpen list tasks`) or the path of a data file")
         return load(None, settings)
-    own = load(run.config)
+    own = load(home.config)
     if "name" in settings.get("task", {}):
         models = {**own.models.model_dump(), **settings.get("models", {})}
         return load(None, {"seed": own.seed, "workers": own.workers, **settings, "models": models})
-    return load(run.config, settings).model_copy(update={"budget": BudgetConfig()})
+    return load(home.config, settings).model_copy(update={"budget": BudgetConfig()})
 
 
 async def _measure(setup: Setup, wish: Wish, files: Files, how: How, silent: bool) -> Report:

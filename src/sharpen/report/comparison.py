@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from rich.text import Text
 
@@ -20,10 +20,11 @@ _HUGE = 100.0
 _STYLES = {Verdict.BETTER: "green", Verdict.WORSE: "red", Verdict.OPEN: "yellow"}
 
 
-def blocks(found: Sequence[Compared]) -> Iterator[Block]:
-    """Everything there is to show."""
+def blocks(found: Sequence[Compared], beside: Iterable[Block] = ()) -> Iterator[Block]:
+    """Everything there is to show, with what belongs beside the verdicts behind them."""
     for one in found:
-        yield Text(sentence(one), style=_STYLES.get(one.verdict, ""))
+        yield Text(sentence(one), style="" if one.exploratory else _STYLES.get(one.verdict, ""))
+    yield from beside
     warnings = list(dict.fromkeys(warning for one in found for warning in one.warnings))
     if warnings:
         yield heading("Mind")
@@ -41,6 +42,10 @@ def blocks(found: Sequence[Compared]) -> Iterator[Block]:
 
 def sentence(one: Compared) -> str:
     """The verdict in a line."""
+    return f"Exploratory: {_sentence(one)}" if one.exploratory else _sentence(one)
+
+
+def _sentence(one: Compared) -> str:
     row = one.rows[0]
     where = (
         f" on {row.task}"
@@ -134,12 +139,13 @@ def _is(shown: str) -> str:
 
 def _rows(found: Sequence[Compared]) -> Block:
     made = table(
-        "task", "old", "new", "old\nmean", "new\nmean", "\neffect", "\n95 % interval", "\np", "\nadjusted", "\nn",
+        "task", "old", "new", "old\nmean", "new\nmean", "\neffect", f"\n{level(found)} interval", "\np", "\nadjusted", "\nn",
         "effect\nsize", "P(new\nhigher)", left=3,
     )  # fmt: skip
     for one in found:
         for row in one.rows:
-            made.add_row(row.task or NOTHING, one.old, one.new, *cells(row))
+            mark = " (exploratory)" if row.exploratory else ""
+            made.add_row(f"{row.task or NOTHING}{mark}", one.old, one.new, *cells(row))
         if one.pooled is not None:
             effect = one.pooled.effect
             made.add_row(
@@ -147,6 +153,12 @@ def _rows(found: Sequence[Compared]) -> Block:
                 p_value(one.pooled.p), p_value(one.adjusted), str(effect.n), "", "",
             )  # fmt: skip
     return made
+
+
+def level(found: Sequence[Compared]) -> str:
+    """The level of the intervals, which a planned look may have set."""
+    known = (row.result.effect.level for one in found for row in one.rows if row.result is not None)
+    return f"{100 * next(known, 0.95):.3g} %"
 
 
 def cells(row: Row) -> list[str]:

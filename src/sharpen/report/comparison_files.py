@@ -14,7 +14,7 @@ from sharpen.bench.comparison.assembly import Compared
 from sharpen.bench.comparison.differences import ArmCost
 from sharpen.core.digest import Json
 from sharpen.core.redact import redact
-from sharpen.report.comparison import cells, family, money, number, p_value, sentence
+from sharpen.report.comparison import cells, family, level, money, number, p_value, sentence
 from sharpen.report.text import NOTHING, count, signed
 
 SCHEMA_VERSION = 1
@@ -22,7 +22,7 @@ SCHEMA_VERSION = 1
 _COLUMNS = (
     "task", "old", "new", "measure", "over", "paired", "n_old", "n_new", "mean_old", "mean_new", "effect", "low", "high",
     "interval", "p", "test", "p_adjusted", "p_t", "d", "hedges_g", "d_z", "cliffs_delta", "win_share", "prob_higher",
-    "correlation", "verdict",
+    "correlation", "verdict", "exploratory",
 )  # fmt: skip
 
 _STYLE = """
@@ -66,7 +66,7 @@ def as_csv(found: Sequence[Compared]) -> str:
                 result.better,
                 result.correlation,
             ]
-            writer.writerow(["" if cell is None else cell for cell in (*said, one.verdict)])
+            writer.writerow(["" if cell is None else cell for cell in (*said, one.verdict, row.exploratory)])
         if one.pooled is not None:
             effect = one.pooled.effect
             said = [
@@ -83,7 +83,7 @@ def as_csv(found: Sequence[Compared]) -> str:
                 effect.high,
                 effect.method,
             ]
-            writer.writerow([*said, one.pooled.p, "t", one.adjusted, *[""] * 8, one.verdict])
+            writer.writerow([*said, one.pooled.p, "t", one.adjusted, *[""] * 8, one.verdict, one.exploratory])
     return redact(out.getvalue())
 
 
@@ -101,14 +101,18 @@ def as_page(found: Sequence[Compared], picture: str = "") -> str:
         "old mean",
         "new mean",
         "effect",
-        "95 % interval",
+        f"{level(found)} interval",
         "p",
         "adjusted",
         "n",
         "size",
         "P(new higher)",
     )
-    rows = [[row.task, one.old, one.new, *cells(row)] for one in found for row in one.rows]
+    rows = [
+        [f"{row.task}{' (exploratory)' if row.exploratory else ''}", one.old, one.new, *cells(row)]
+        for one in found
+        for row in one.rows
+    ]
     for one in found:
         if one.pooled is not None:
             effect = one.pooled.effect

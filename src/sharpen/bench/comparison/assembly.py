@@ -81,6 +81,8 @@ class Compared:
     settings: tuple[Setting, ...]
     text: str
     warnings: tuple[str, ...]
+    exploratory: bool = False
+    """Held against a plan, and not what was planned."""
 
 
 def compare_all(pairs: Sequence[tuple[Arm, Arm]], wish: Wish) -> list[Compared]:
@@ -96,7 +98,8 @@ def compare_all(pairs: Sequence[tuple[Arm, Arm]], wish: Wish) -> list[Compared]:
         p = None if one.p is None else next(decided)
         whole = replace(one, rows=own, adjusted=p, tests=len(deciding), row_tests=len(tested))
         whole = replace(whole, warnings=(*whole.warnings, *_out_of_reach(own, len(tested), 1 - wish.level)))
-        final.append(replace(whole, verdict=_verdict(whole, wish)))
+        found = p is not None and p <= 1 - wish.level
+        final.append(replace(whole, verdict=verdict_of(whole, wish, found=found)))
     return final
 
 
@@ -227,9 +230,10 @@ def _both(value: Value) -> float:
     return value.new - value.old
 
 
-def _verdict(one: Compared, wish: Wish) -> Verdict:
+def verdict_of(one: Compared, wish: Wish, *, found: bool) -> Verdict:
+    """What is said of two arms, given whether the test that decides has found a difference."""
     effect = one.pooled.effect.value if one.pooled is not None else one.rows[0].effect
-    if one.adjusted is not None and one.adjusted <= 1 - wish.level and effect != 0.0:
+    if found and effect != 0.0:
         return Verdict.BETTER if effect * wish.measure.sign > 0 else Verdict.WORSE
     result = one.rows[0].result if len(one.rows) == 1 else None
     if result is not None and result.margin is not None:

@@ -53,6 +53,8 @@ class Row:
     adjusted: float | None = None
     more: int | None = None
     notes: tuple[str, ...] = ()
+    exploratory: bool = False
+    """Held against a plan, and not what was planned."""
 
     @property
     def n(self) -> int:

@@ -42,6 +42,8 @@ class Run:
     gain: float | None = None
     """How much better than at its own start, on test."""
     lacks: str = ""
+    began: float | None = None
+    """When its first event was told, in seconds since 1970; None where that is not known."""
     version: str = ""
     commit: str = ""
     parameters: float | None = None

@@ -115,6 +115,7 @@ def _job(
         cost=Cost() if digest else _cost(found),
         gain=None if digest else gain,
         lacks=_lacking(found, lines),
+        began=found["clock"]["began"],
         version=str(manifest.get("sharpen", "")),
         commit=_commit(git),
         settings=_settings(lines, home),
@@ -163,14 +164,12 @@ class _Ids:
 
 
 def _splits(folder: RunFolder, home: Path) -> Splits | None:
+    from sharpen.bench.reopening import home_of
     from sharpen.bench.runner import make_task
-    from sharpen.bench.study import task_key
 
-    own = home / JOB_CONFIG
     try:
-        config = load(own if own.exists() else folder.config)
-        place = RunFolder(folder.path, task_key(config.task)) if own.exists() else folder
-        return make_task(config.task, place.data).splits()
+        found = home_of(folder, home)
+        return make_task(load(found.config).task, found.run.data).splits()
     except UsageError:
         return None
 

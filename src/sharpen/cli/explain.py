@@ -1,0 +1,192 @@
+"""`sharpen explain`: every line of a trained skill with the step that brought it, the evidence, and what it does."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from sharpen.cli import options
+
+if TYPE_CHECKING:
+    from sharpen.bench.attribution import Attributed
+    from sharpen.bench.leave_one_out import Result, Subject
+    from sharpen.bench.reopening import Home
+    from sharpen.cli.running import Output
+    from sharpen.core.candidate import Candidate
+    from sharpen.engine.metric import Metric
+    from sharpen.engine.opening import Setup
+
+
+@click.command()
+@click.argument("job", default="latest")
+@click.option("--fresh", is_flag=True, help="Make the rollouts that are not stored yet, however many.")
+@click.option("--budget", metavar="calls=N", help="Make as many of them as N calls allow for.")
+@click.option("--prune", is_flag=True, help="Look for the shorter skill, without blocks that do nothing.")
+@click.option(
+    "--margin", type=click.FloatRange(0, min_open=True), default=0.05, show_default=True, metavar="X",
+    help="A loss of score that would not matter, for --prune.",
+)  # fmt: skip
+@click.option("--to", "target", type=click.Path(path_type=Path), help="Where --prune writes the shorter skill.")
+@click.option("--workers", type=click.IntRange(1), metavar="N", help="Rollouts under way at once.")
+@options.runs_option
+@options.output_options
+def command(
+    job: str, fresh: bool, budget: str | None, prune: bool, margin: float, target: Path | None, workers: int | None,
+    runs: Path, as_json: bool, quiet: bool,
+) -> int:  # fmt: skip
+    """Say of every line of JOB's best skill (a run, its job's folder, or `latest`) where it comes from and what it does.
+
+    A line is weighed by leaving it out, on the val items that decided about steps. Without --fresh or --budget, only
+    rollouts that are stored are used, and nothing is run.
+    """
+    from sharpen.bench import leave_one_out
+    from sharpen.bench.attribution import attributed
+    from sharpen.bench.reopening import home_of
+    from sharpen.cli.finding import find
+    from sharpen.cli.running import Output, best_skill
+    from sharpen.core.errors import UsageError
+    from sharpen.engine.replay import read_events
+    from sharpen.ledger.store import Ledger
+
+    calls = _allowance(fresh, budget)
+    _check(prune, target, calls)
+    output = Output(as_json, quiet)
+    found = find(job, runs)
+    folder = found.only()
+    skill = best_skill(folder)
+    if skill is None:
+        raise UsageError(f"{folder} has no checkpoint yet; resume its run first")
+    lines = read_events(folder / "events.jsonl")
+    home = home_of(found.run, folder)
+    setup = _setup(home, lines[0])
+    rows = attributed(lines, {setup.initial.digest: setup.initial, **_saved(folder)}, skill)
+    items = leave_one_out.deciding(lines, setup.splits.val)
+    subject = leave_one_out.Subject(setup, skill, [row.block for row in rows], items, _metric(lines[0]))
+    if calls == 0:
+        with Ledger(home.run.ledger) as ledger:
+            result = leave_one_out.known(subject, ledger)
+    else:
+        result = _measure(subject, home, runs, calls, margin if prune else None, workers, output)
+    _show(rows, result, subject, margin, output)
+    if target is not None:
+        _write(result, target)
+    return 0
+
+
+def _allowance(fresh: bool, budget: str | None) -> float:
+    from sharpen.core.errors import UsageError
+
+    caps = options.caps(budget) or {}
+    if set(caps) - {"calls"}:
+        raise UsageError(f"--budget: explain counts calls alone, got {budget!r}; for example calls=900")
+    if fresh and caps:
+        raise UsageError("--fresh makes all rollouts, --budget some of them; give one of the two")
+    return math.inf if fresh else float(caps.get("calls", 0))
+
+
+def _check(prune: bool, target: Path | None, calls: float) -> None:
+    from sharpen.core.errors import UsageError
+
+    if target is not None and not prune:
+        raise UsageError("--to says where --prune writes the shorter skill; give --prune too")
+    if target is not None and target.exists():
+        raise UsageError(f"{target} is there already; name another file")
+    if prune and calls == 0:
+        raise UsageError("--prune has to measure the shorter skill: give --fresh, or --budget calls=N")
+
+
+def _setup(home: Home, started: Mapping[str, Any]) -> Setup:
+    from sharpen.bench.config import BudgetConfig, load
+    from sharpen.bench.runner import build
+    from sharpen.core.errors import UsageError
+    from sharpen.engine.spec import describe_splits
+
+    config = load(home.config).model_copy(update={"budget": BudgetConfig()})
+    setup = build(config, home.run, to_train=False).setup
+    if describe_splits(setup.splits) != started["splits"] or setup.spec.task_version != started["task_version"]:
+        raise UsageError(f"the task {setup.task.name} has changed since the job was run: its scores can't be compared")
+    return setup
+
+
+def _saved(folder: Path) -> dict[str, Candidate]:
+    from sharpen.engine import checkpoints
+
+    found = [checkpoints.load(path.parent) for path in (folder / "checkpoints").glob("*/metadata.json")]
+    return {candidate.digest: candidate for candidate in found}
+
+
+def _metric(started: Mapping[str, Any]) -> Metric:
+    """The score the job's gate went by."""
+    from sharpen.engine.metric import Metric
+
+    params = started["params"]
+    return Metric(params.get("gate_metric", "hard"), params.get("gate_mixed_weight", 0.5))
+
+
+def _measure(
+    subject: Subject, home: Home, runs: Path, calls: float, margin: float | None, workers: int | None, output: Output
+) -> Result:
+    from sharpen.bench import layout, leave_one_out
+    from sharpen.bench.config import load
+    from sharpen.bench.evaluate import Files
+    from sharpen.cli import live
+    from sharpen.cli.running import console, fetch_weights, watched
+    from sharpen.engine.opening import How
+
+    config = load(home.config)
+    files = Files(layout.new_run(runs / leave_one_out.NAME, subject.setup.task.name).path, home.run.ledger)
+    how = How(workers=workers or config.workers, max_failures=config.max_failures)
+    fetch_weights(subject.setup, silent=output.silent)
+    display = live.choose(console(err=True), silent=output.silent)
+
+    async def work() -> Result:
+        return await watched(
+            display,
+            0,
+            lambda begin: leave_one_out.measure(subject, files, how, calls=calls, margin=margin, on_start=begin),
+        )
+
+    try:
+        return asyncio.run(work())
+    finally:
+        display.close()
+
+
+def _show(rows: list[Attributed], result: Result, subject: Subject, margin: float, output: Output) -> None:
+    from sharpen.cli.running import console, show
+    from sharpen.report import explaining
+
+    items = len(subject.items)
+    if output.as_json:
+        click.echo(json.dumps(explaining.as_json(rows, result, items), ensure_ascii=False))
+        return
+    if not output.quiet:
+        show(console(), explaining.blocks(rows, result, items))
+        if result.pruned is not None:
+            show(console(), explaining.pruned(result.pruned, subject.skill, margin))
+    elif result.pruned is not None:
+        click.echo(explaining.sentence(result.pruned, subject.skill, margin))
+    else:
+        click.echo(explaining.weighed(result, items))
+
+
+def _write(result: Result, target: Path) -> None:
+    """One part is a file, several are a folder."""
+    from sharpen.cli.running import say, shown
+    from sharpen.engine.checkpoints import safe_part
+    from sharpen.files import write_atomic
+
+    skill = None if result.pruned is None else result.pruned.skill
+    if skill is None:
+        say(f"{shown(target)} was not written")
+    elif len(skill.parts) == 1:
+        write_atomic(target, skill.text)
+    else:
+        for part, text in skill.parts.items():
+            write_atomic(target / safe_part(part), text)
