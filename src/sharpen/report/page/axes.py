@@ -1,0 +1,103 @@
+"""Scales, ticks, frames and legends: the parts that pictures share. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sharpen.report.page.marks import Line, Mark, Words, colour, dash, label, spot, width_of
+
+_LEGEND_ROW = 18.0
+_KEY = 30.0
+_GAP = 18.0
+_MOST_LEGEND = 340.0
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """Numbers from `low` to `high` onto a stretch of the paper; what lies outside is drawn at its end."""
+
+    low: float
+    high: float
+    start: float
+    end: float
+
+    def at(self, value: float) -> float:
+        share = 0.5 if self.high == self.low else (value - self.low) / (self.high - self.low)
+        return self.start + min(1.0, max(0.0, share)) * (self.end - self.start)
+
+
+def ticks(low: float, high: float, about: int = 5) -> list[float]:
+    """Round numbers from `low` to `high`."""
+    if not (math.isfinite(low) and math.isfinite(high)) or high <= low:
+        return [low]
+    raw = (high - low) / about
+    power = 10.0 ** math.floor(math.log10(raw))
+    step = next((m * power for m in (1.0, 2.0, 2.5, 5.0) if m * power >= raw), 10.0 * power)
+    first = math.ceil(low / step - 1e-9)
+    return [round(n * step, 12) + 0.0 for n in range(first, math.floor(high / step + 1e-9) + 1)]
+
+
+def spread(
+    values: Sequence[float], *, least: float = 0.0, within: tuple[float, float] | None = None
+) -> tuple[float, float]:
+    """A range that holds all values with a little room, at least `least` wide, and inside of `within`."""
+    there = [value for value in values if math.isfinite(value)]
+    if not there:
+        return within or (0.0, 1.0)
+    low, high = min(there), max(there)
+    more = max((high - low) * 0.05, (least - (high - low)) / 2, 1e-9)
+    low, high = low - more, high + more
+    return (low, high) if within is None else (max(low, within[0]), min(high, within[1]))
+
+
+def written(value: float) -> str:
+    """A tick's number, as short as it can be."""
+    if abs(value) >= 1e6:
+        return f"{value / 1e6:.4g}M"
+    return f"{value / 1e3:.4g}k" if abs(value) >= 1e4 else f"{value:.4g}"
+
+
+def frame(x: Scale, y: Scale, x_title: str, y_title: str, *, whole_x: bool = False) -> list[Mark]:
+    """Grid lines across, ticks and titles. `y.start` is the foot of the frame."""
+    made: list[Mark] = []
+    for value in ticks(y.low, y.high):
+        at = y.at(value)
+        made.append(Line(((x.start, at), (x.end, at)), "grid"))
+        made.append(Words(x.start - 7, at + 4, written(value), "end", 11, "dim"))
+    about = max(2, min(8, int((x.end - x.start) / 60)))
+    for value in ticks(x.low, x.high, about):
+        if whole_x and value != round(value):
+            continue
+        at = x.at(value)
+        made.append(Line(((at, y.start), (at, y.start + 4)), "dim"))
+        made.append(Words(at, y.start + 17, written(value), "middle", 11, "dim"))
+    made.append(Line(((x.start, y.start), (x.end, y.start)), "dim"))
+    made.append(Words((x.start + x.end) / 2, y.start + 34, x_title, "middle", 12, "dim"))
+    made.append(label(x.start, y.end - 10, y_title, x.end - x.start, colour="dim"))
+    return made
+
+
+def legend(
+    names: Sequence[str | None], x: float, y: float, room: float, *, lines: bool = True
+) -> tuple[list[Mark], float]:
+    """A key for each series from `y` on, in as many rows as it takes, and how high that is. One series needs no key, and
+    one that is None has none."""
+    if len(names) < 2:
+        return [], 0.0
+    made: list[Mark] = []
+    at, row = x, 0
+    for place, name in enumerate(names):
+        if name is None:
+            continue
+        wide = min(_MOST_LEGEND, room, _KEY + width_of(name) + _GAP)
+        if at > x and at + wide > x + room:
+            at, row = x, row + 1
+        foot = y + row * _LEGEND_ROW + 12
+        if lines:
+            made.append(Line(((at, foot - 4), (at + 22, foot - 4)), colour(place), 2.0, dash(place)))
+        made.append(spot(place, at + 11, foot - 4))
+        made.append(label(at + _KEY, foot, name, wide - _KEY))
+        at += wide
+    return made, (row + 1) * _LEGEND_ROW + 6

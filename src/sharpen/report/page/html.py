@@ -1,0 +1,89 @@
+"""Texts, tables and pictures as HTML. Whatever comes from a run is escaped here and nowhere else.
+
+The tables and differences of the terminal's reports are taken as they are, so that a page says what the terminal says.
+"""
+
+from __future__ import annotations
+
+import html
+import itertools
+from collections.abc import Sequence
+
+from rich.table import Table
+from rich.text import Text
+
+from sharpen.core.redact import redact
+from sharpen.report.page import svg
+from sharpen.report.page.marks import Picture
+
+_CLASSES = {"green": "came", "red": "went", "yellow": "doubt", "dim": "quiet", "bold": "strong"}
+
+
+def safe(words: str) -> str:
+    """Without secrets, which an escaped text would hide, and escaped."""
+    return html.escape(redact(words))
+
+
+def paragraph(words: str, kind: str = "") -> str:
+    marked = f' class="{kind}"' if kind else ""
+    return f"<p{marked}>{safe(words.strip())}</p>"
+
+
+def of_text(text: Text) -> str:
+    """A text with its colours as classes."""
+    cuts = sorted({0, len(text.plain), *(at for span in text.spans for at in (span.start, span.end))})
+    pieces = []
+    for start, end in itertools.pairwise(cuts):
+        words = str(text.style).split() + [
+            word for span in text.spans if span.start <= start and end <= span.end for word in str(span.style).split()
+        ]
+        names = " ".join(dict.fromkeys(_CLASSES[word] for word in words if word in _CLASSES))
+        piece = safe(text.plain[start:end])
+        pieces.append(f'<span class="{names}">{piece}</span>' if names else piece)
+    return "".join(pieces)
+
+
+def preformatted(text: Text) -> str:
+    return f"<pre>{of_text(text)}</pre>"
+
+
+def of_block(block: Text | Table | None) -> str:
+    """What the terminal's report is made of."""
+    if block is None:
+        return ""
+    if isinstance(block, Table):
+        head = [str(column.header).strip().replace("\n", " ") for column in block.columns]
+        rows = list(zip(*(list(map(str, column.cells)) for column in block.columns), strict=True))
+        left = sum(column.justify == "left" for column in block.columns)
+        return table(head, rows, left)
+    return f'<p class="lines">{of_text(block).strip()}</p>'
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1) -> str:
+    """The first `left` columns are texts, the rest numbers."""
+    if not rows:
+        return ""
+
+    def line(cells: Sequence[str], tag: str) -> str:
+        made = (f"<{tag}{'' if at < left else ' class=n'}>{safe(cell)}</{tag}>" for at, cell in enumerate(cells))
+        return f"<tr>{''.join(made)}</tr>"
+
+    body = "".join(line(row, "td") for row in rows)
+    return f'<div class="wide"><table><thead>{line(head, "th")}</thead><tbody>{body}</tbody></table></div>'
+
+
+def figure(picture: Picture | None, note: str = "") -> str:
+    if picture is None:
+        return ""
+    more = f" {safe(note)}" if note else ""
+    return f"<figure>{svg.inline(picture)}<figcaption>{safe(picture.title)}.{more}</figcaption></figure>"
+
+
+def side_by_side(figures: Sequence[str]) -> str:
+    """Several figures, two in a row where there is room."""
+    return f'<div class="pair">{"".join(figures)}</div>' if len(figures) > 1 else "".join(figures)
+
+
+def details(summary: str, body: str, *, opened: bool = False) -> str:
+    """Something to unfold; `summary` and `body` are HTML already."""
+    return f"<details{' open' if opened else ''}><summary>{summary}</summary>{body}</details>" if body else ""
