@@ -12,6 +12,7 @@ from sharpen.bench.comparison.rows import ITEMS, MOST_MORE, Row
 from sharpen.report import text
 from sharpen.report.closing import Block, heading, table
 from sharpen.report.diffs import CAME, WENT, printable
+from sharpen.stats.exact import pairs_needed
 
 _MOST_ITEMS = 6
 _MOST_SETTINGS = 20
@@ -64,7 +65,23 @@ def _sentence(one: Compared) -> str:
         return f"{one.new} and {one.old} are the same within {margin:g}{where}: {figures}."
     if one.verdict == Verdict.NOT_WORSE:
         return f"{one.new} is not worse than {one.old} by more than {margin:g}{where}: {figures}."
+    needed = _seeds_to_begin_with(one)
+    if needed is not None:
+        return (
+            f"Too few {row.over} to say whether {one.new} is better than {one.old}{where}, whatever they show: {figures}. "
+            f"It takes {needed} {row.over}"
+            + (f" for {text.plural(one.tests, 'comparison')}, or fewer comparisons." if one.tests > 1 else ".")
+        )
     return f"Can't tell whether {one.new} is better than {one.old}{where}: {figures}. {_outlook(one)}"
+
+
+def _seeds_to_begin_with(one: Compared) -> int | None:
+    """How many pairs the exact test needs before it can find anything, where there are fewer; else None."""
+    row = one.rows[0]
+    if one.pooled is not None or row.result is None or not row.paired:
+        return None
+    needed = pairs_needed((1 - row.result.effect.level) / max(1, one.tests))
+    return needed if row.n < needed else None
 
 
 def _figures(one: Compared) -> str:
