@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sharpen.stats import effects, exact, student
 from sharpen.stats.errors import BadData
@@ -87,23 +87,14 @@ def paired(
         )
     if saved is not None and saved < 0:
         warnings.append("the pairs do not go together: pairing widened the interval here")
-    return Comparison(
-        interval(one.tolist(), level, method, seed=seed),
-        interval(other.tolist(), level, method, seed=seed),
-        effect,
-        True,
-        test,
-        _p(effect.value, error, n - 1),
-        effects.cohen_d(new, old),
-        effects.hedges_g(new, old),
-        effects.d_z(differences.tolist()),
-        effects.cliffs_delta(new, old),
-        effects.win_share(new, old),
-        _better(effect.value, error, n - 1),
-        effects.correlation(new, old),
-        saved,
-        _margin(margin, effect.value, error, n - 1, 1 - level),
-        tuple(warnings),
+    either = _either_way(new, old, effect, error, n - 1, test, margin, method, seed)
+    return replace(
+        either,
+        paired=True,
+        d_z=effects.d_z(differences.tolist()),
+        correlation=effects.correlation(new, old),
+        saved=saved,
+        warnings=tuple(warnings),
     )
 
 
@@ -131,21 +122,36 @@ def unpaired(
             f"{len(one)} against {len(other)} runs can't come below p = {test.smallest_p:.3g}, whatever they show: "
             "for 0.05 it takes 4 in each arm"
         )
+    either = _either_way(new, old, effect, error, freedom, test, margin, method, seed)
+    return replace(either, warnings=tuple(warnings))
+
+
+def _either_way(
+    new: Sequence[float],
+    old: Sequence[float],
+    effect: Estimate,
+    error: float,
+    freedom: float,
+    test: exact.Test,
+    margin: float | None,
+    method: str,
+    seed: int,
+) -> Comparison:
+    """What is told of two arms whether they are paired or not, from the effect's standard error and degrees of freedom."""
     return Comparison(
-        interval(one.tolist(), level, method, seed=seed),
-        interval(other.tolist(), level, method, seed=seed),
+        interval(new, effect.level, method, seed=seed),
+        interval(old, effect.level, method, seed=seed),
         effect,
         False,
         test,
-        _p(difference, error, freedom),
+        _p(effect.value, error, freedom),
         effects.cohen_d(new, old),
         effects.hedges_g(new, old),
         None,
         effects.cliffs_delta(new, old),
         effects.win_share(new, old),
-        _better(difference, error, freedom),
-        margin=_margin(margin, difference, error, freedom, 1 - level),
-        warnings=tuple(warnings),
+        _better(effect.value, error, freedom),
+        margin=_margin(margin, effect.value, error, freedom, 1 - effect.level),
     )
 
 
