@@ -3,9 +3,10 @@
 For each family and each seed both start from the same skill, see the same splits, and may make as many calls to learn
 from; then the result is measured on the test split. The climber is the obvious thing to do without evidence: each step, try
 a few random train examples on 40 val items and keep the best if its mean is higher. Prints test scores with 95 % intervals
-over seeds, and the paired difference. Needs the embedded model; half an hour on two cores for the default families.
+over seeds, and the paired difference. Needs the embedded model; two to three hours on two cores for all eight families, less
+where `--root` names a folder: what was measured before is found there, and a run that was stopped goes on.
 
-    python benchmarks/quality.py [--families number-words,iso-dates] [--seeds 5] [--calls 940]
+    python benchmarks/quality.py [--families number-words,iso-dates] [--seeds 5] [--calls 940] [--root FOLDER]
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import argparse
 import asyncio
 import tempfile
 import time
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,7 +32,7 @@ from sharpen.tasks import registry as tasks
 from sharpen.testing.jobs import make_setup
 from sharpen.trainers.reflact.loop import ReflACT
 
-DEFAULT_FAMILIES = "number-words,iso-dates,plural-nouns,one-digit-sums"
+DEFAULT_FAMILIES = "number-words,iso-dates,plural-nouns,count-letter,one-digit-sums,sum-json,email-json,intent-4"
 _VAL_ITEMS = 40
 _CANDIDATES = 4
 
@@ -105,13 +107,14 @@ async def main() -> None:
     parser.add_argument("--families", default=DEFAULT_FAMILIES)
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--calls", type=int, default=940)
+    parser.add_argument("--root", type=Path, help="where measurements are kept, to go on with another time")
     options = parser.parse_args()
     model = open_model("local/smollm2-135m")
     await model.open()
     kept: Model = KeptOpen(model)  # type: ignore[assignment]
     print(f"{'family':16} {'climber':>22} {'sharpen':>22} {'difference':>24} {'calls':>11} {'s':>5}", flush=True)
     try:
-        with tempfile.TemporaryDirectory() as root:
+        with tempfile.TemporaryDirectory() if options.root is None else nullcontext(options.root) as root:
             for family in options.families.split(","):
                 rows: dict[str, list[Result]] = {"climber": [], "sharpen": []}
                 for seed in range(options.seeds):

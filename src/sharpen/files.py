@@ -1,6 +1,7 @@
 """The one place that writes files: whole or not at all, and whole lines at a time.
 
-`write_atomic` leaves either the old content or the new, whatever happens in between. `append_line` adds one line with
+`write_atomic` leaves either the old content or the new, whatever happens in between, and `write_folder` does the same for a
+whole folder. `append_line` adds one line with
 one system call, so that a reader never sees half of it while the writer lives; `complete_lines` reads such a file and
 drops a last line that a crash cut short.
 """
@@ -10,8 +11,9 @@ from __future__ import annotations
 import errno
 import json
 import os
+import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from sharpen.core.digest import Json
@@ -60,15 +62,91 @@ def _beside(path: Path) -> tuple[int, str]:
         return tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=_TEMPORARY)
 
 
+def write_folder(path: Path, contents: Mapping[str, str | bytes | Path]) -> None:
+    """Replace the folder `path` by one with these files, in one step. A file that is given by its path is taken over as it
+    is: as another name of the same file where that can be, else as a copy. So it must never be written to again."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        made = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}.", suffix=_TEMPORARY))
+        try:
+            made.chmod(0o755)
+            for name, content in contents.items():
+                _put(made / name, content)
+            _swap(made, path)
+        finally:
+            shutil.rmtree(made, ignore_errors=True)
+    except OSError as error:
+        raise storage_error(path, error) from error
+
+
+def link(source: Path, path: Path) -> None:
+    """Make `path` another name of a file that is never written to again, in one step, in place of what it was."""
+    try:
+        made = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}.", suffix=_TEMPORARY))
+        try:
+            _put(made / path.name, source)
+            os.replace(made / path.name, path)
+        finally:
+            shutil.rmtree(made, ignore_errors=True)
+    except OSError as error:
+        raise storage_error(path, error) from error
+
+
+def _put(path: Path, content: str | bytes | Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if isinstance(content, Path):
+        try:
+            os.link(content, path)
+            return
+        except OSError:
+            shutil.copyfile(content, path)
+    else:
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+_EXCHANGE = 2
+_HERE = -100
+"""Linux: RENAME_EXCHANGE, and paths as they are (AT_FDCWD)."""
+
+
+def _swap(made: Path, path: Path) -> None:
+    """Put a new folder in an old one's place; what was there before ends up where the new one was."""
+    if not path.exists():
+        os.rename(made, path)
+        return
+    import ctypes  # here alone: a command that writes no checkpoint need not load it
+
+    exchange = getattr(ctypes.CDLL(None), "renameat2", None)
+    if exchange is not None and exchange(_HERE, os.fsencode(made), _HERE, os.fsencode(path), _EXCHANGE) == 0:
+        return
+    # Where two folders can't change places at once there is a moment without either.
+    with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.", suffix=_TEMPORARY) as aside:
+        os.rename(path, Path(aside) / path.name)
+        os.rename(made, path)
+
+
 def sweep(folder: Path) -> None:
-    """Remove the temporary files that a process killed within `write_atomic` left. Only for who alone writes there."""
-    for path in folder.rglob(f".*{_TEMPORARY}"):
-        path.unlink(missing_ok=True)
+    """Remove the temporary files and folders that a process killed within a write left. Only for who alone writes there."""
+    for path in [*folder.rglob(f".*{_TEMPORARY}")]:
+        if path.is_dir():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink(missing_ok=True)
 
 
 def write_json(path: Path, value: Json) -> None:
     """Write a JSON value for people and programs to read, without secrets."""
-    write_atomic(path, json.dumps(redact_json(value), indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+    write_atomic(path, json_text(value))
+
+
+def json_text(value: Json) -> str:
+    """A JSON value as it stands in a file, without secrets."""
+    return json.dumps(redact_json(value), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def append_line(descriptor: int, line: bytes, path: Path) -> None:

@@ -41,7 +41,7 @@ EVERYTHING = {
 RUNS: dict[str, dict[str, Any]] = {
     "everything": EVERYTHING,
     "suggestions": {**EVERYTHING, "update_mode": "rewrite_from_suggestions", "gate": "strict", "epochs": 2},
-    "rewritings": {"epochs": 2, "batch_size": 20, "update_mode": "full_rewrite_minibatch", "slow_update_gate": False},
+    "rewritings": {"epochs": 2, "batch_size": 8, "update_mode": "full_rewrite_minibatch", "slow_update_gate": False},
     "forced": {"epochs": 2, "batch_size": 20, "gate": "force"},
 }
 

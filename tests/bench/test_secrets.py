@@ -136,3 +136,8 @@ def test_settings_come_back_as_they_were(monkeypatch: pytest.MonkeyPatch) -> Non
         restored(found, "file")
     monkeypatch.setenv("SHARPEN_WITHHELD_SECRETS", json.dumps(hidden.values))
     assert restored(found, "file") == {"a": {"api_key": KEY}}
+
+
+def test_settings_without_a_secret_are_written_as_they_stand() -> None:
+    settings, hidden = "budget: {tokens: 5}  # looks like one, and is none\n", Withheld()
+    assert hidden.hide(settings) == settings and hidden.values == []

@@ -38,6 +38,7 @@ trainers:
   - {name: noop, label: two}
 models: {target: scripted/rules, optimizer: nonsense}
 paralel: 2
+strict: true
 total: {calls: 100}
 """
 

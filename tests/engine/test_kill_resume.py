@@ -43,8 +43,8 @@ def carry_on(run: RunFolder, config: RunConfig, bill: Path | None = None, *, sal
     parts = build(config, run)
     keys: dict[int, tuple[Request, bytes]] = {}
 
-    def noted(identity: Json, request: Request, draw: Json) -> bytes:
-        key = reply_key(identity, request, draw)
+    def noted(identity: Json, request: Request, draw: Json, *, repeat: int = 0) -> bytes:
+        key = reply_key(identity, request, draw, repeat=repeat)
         keys[id(request)] = (request, key)
         return key
 

@@ -35,6 +35,7 @@ def test_a_key_is_short_and_always_the_same() -> None:
         ("models", {"target": {"name": "m", "temperature": 1}}),
         ("models", {"target": {"name": "m", "temperature": 0}, "judge": {"name": "j"}}),
         ("render", "turns"),
+        ("repeat", 1),
         ("seed", 4),
     ],
 )
@@ -80,6 +81,17 @@ def test_whatever_may_change_a_reply_changes_its_key(change: dict[str, Any]) -> 
 
 def test_model_and_draw_tell_replies_apart() -> None:
     assert len({reply_key("m", REQUEST, [0]), reply_key("n", REQUEST, [0]), reply_key("m", REQUEST, [1])}) == 3
+
+
+def test_a_repetition_has_keys_of_its_own_and_the_first_has_those_of_old() -> None:
+    assert (
+        reply_key("m", REQUEST, None, repeat=1)
+        != reply_key("m", REQUEST, None)
+        == reply_key("m", REQUEST, None, repeat=0)
+    )
+    alone = RolloutKeys(**{**SETTING, "seed": None})
+    again, first = (RolloutKeys(**{**SETTING, "seed": None}, repeat=repeat) for repeat in (2, 0))
+    assert again.key(CANDIDATE, ITEM, 0) != alone.key(CANDIDATE, ITEM, 0) == first.key(CANDIDATE, ITEM, 0)
 
 
 def test_a_hint_about_the_shared_prefix_changes_nothing() -> None:

@@ -166,3 +166,28 @@ def test_processes_that_open_a_new_ledger_at_once_wait_for_each_other(tmp_path: 
     processes = [subprocess.Popen(command, stderr=subprocess.PIPE) for _ in range(6)]
     said = [process.communicate()[1] for process in processes]
     assert [process.returncode for process in processes] == [0] * 6, said
+
+
+def test_replies_are_found_before_and_after_it_pays_to_know_them_by_heart(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store, "_IN_VAIN", 3)
+    with Ledger(tmp_path / "ledger.db") as ledger:
+        ledger.add_reply(key(1), "model", "target", Reply("before"))
+    with Ledger(tmp_path / "ledger.db") as ledger:
+        ledger.add_reply(key(2), "model", "target", Reply("not yet committed"))
+        for unknown in range(10, 20):
+            assert ledger.reply(key(unknown)) is None
+        ledger.add_reply(key(3), "model", "target", Reply("since"))
+        found = [ledger.reply(key(number)) for number in (1, 2, 3)]
+        assert [reply and reply.text for reply in found] == ["before", "not yet committed", "since"]
+
+
+def test_the_spare_file_stays_while_anybody_may_need_it(tmp_path: Path) -> None:
+    path, spare = tmp_path / "ledger.db", tmp_path / "ledger.db.spare"
+    with Ledger(path) as held:
+        held.add_reply(key(1), "model", "target", Reply("here"))
+        held.flush()
+        Ledger(path).close()
+        assert spare.exists()
+    assert not spare.exists()

@@ -5,41 +5,33 @@ from __future__ import annotations
 import math
 import random
 import xml.etree.ElementTree as Tree
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sharpen.report.page import svg
-from sharpen.report.page.axes import Scale, ticks
+from sharpen.report.page.axes import NORMALISED, Scale, second, ticks
 from sharpen.report.page.bars import Bar, bars
-from sharpen.report.page.curves import Banded, curves
+from sharpen.report.page.curves import Banded, Pin, curves
+from sharpen.report.page.dots import Group, Pair, dots
 from sharpen.report.page.forest import Row, Value, forest
 from sharpen.report.page.heat import Column, heat
-from sharpen.report.page.marks import LETTER, Picture, Words, fitted
+from sharpen.report.page.marks import LETTER, Area, Picture, Words, fitted
+from sharpen.report.page.panels import grid, on_paper
 from sharpen.report.page.radar import radar
+from sharpen.stats.normalise import Reference
 
+Inside = Callable[[Picture], None]
 NAMES = st.text(max_size=80)
 SCORES = st.floats(0, 1)
 ANY = st.floats(-1e6, 1e6)
 
 
-def all_inside(picture: Picture) -> None:
-    """Every point of every mark, and every word as wide as it is reckoned to be, lies on the paper."""
-    for mark in picture.marks:
-        points = ((mark.x, mark.y),) if isinstance(mark, Words) else mark.points
-        for x, y in points:
-            assert -1 <= x <= picture.width + 1 and -1 <= y <= picture.height + 1, mark
-        if isinstance(mark, Words):
-            wide = len(mark.text) * LETTER * mark.size
-            start = mark.x - {"start": 0.0, "middle": wide / 2, "end": wide}[mark.anchor]
-            assert start >= -12 and start + wide <= picture.width + 12, mark
-    Tree.fromstring(svg.as_file(picture))
-
-
 @given(st.lists(st.tuples(NAMES, st.lists(SCORES, min_size=1, max_size=30)), min_size=1, max_size=9), st.booleans())
 @settings(max_examples=40)
-def test_curves_stay_on_the_paper(series: list[tuple[str, list[float]]], banded: bool) -> None:
+def test_curves_stay_on_the_paper(all_inside: Inside, series: list[tuple[str, list[float]]], banded: bool) -> None:
     made = []
     for name, values in series:
         low, high = tuple(v / 2 for v in values), tuple((1 + v) / 2 for v in values)
@@ -48,13 +40,72 @@ def test_curves_stay_on_the_paper(series: list[tuple[str, list[float]]], banded:
     all_inside(curves("x", "title", made, "step", "score"))
 
 
+@given(st.lists(st.tuples(NAMES, st.lists(ANY, min_size=1, max_size=9)), min_size=1, max_size=9), ANY, st.booleans())
+@settings(max_examples=40)
+def test_returns_of_any_size_their_pins_and_second_scale_stay_on_the_paper(
+    all_inside: Inside, series: list[tuple[str, list[float]]], low: float, normalised: bool
+) -> None:
+    normal = Reference(low, low + 100.0, 100.0) if normalised else None
+    made = [Banded(name, tuple(1e5 * n for n in range(len(row))), tuple(row)) for name, row in series]
+    pins = [Pin("best", 1e5, low), Pin("best, measured again", 1e5, low, low - 50, low + 50)]
+    all_inside(on_paper(curves("x", "title " * 30, made, "step", "score", within=None, normal=normal, pins=pins)))
+    groups = [Group(name, tuple(row), row[0], low, row[-1]) for name, row in series]
+    pairs = [Pair((0, len(groups) - 1), (groups[0].values[0], groups[-1].values[0]))]
+    all_inside(on_paper(dots("x", "title", groups, pairs, "score", normal)))
+    rows = [Row(name, (Value(row[0], low, row[-1]),)) for name, row in series]
+    all_inside(on_paper(forest("x", "title", rows, (), "score", normal=normal)))
+
+
+@given(ANY, st.floats(0.1, 1e4), st.sampled_from([-1.0, 1.0]), st.sampled_from([1.0, 100.0]))
+def test_a_second_scale_tells_the_same_place_in_other_numbers(
+    low: float, wide: float, way: float, times: float
+) -> None:
+    normal = Reference(low, low + way * wide, times)
+    scale = Scale(low - 2 * wide, low + 2 * wide, 300.0, 20.0)
+    found = second(scale, normal)
+    assert len(found) >= 2
+    for at, told in found:
+        raw = scale.low + (at - scale.start) / (scale.end - scale.start) * (scale.high - scale.low)
+        assert normal.of(raw) == pytest.approx(float(told), rel=1e-3, abs=1e-3 * times)
+
+
+@given(st.lists(st.tuples(st.integers(1, 9), st.integers(1, 9)), min_size=1, max_size=7), st.integers(1, 3))
+def test_pictures_on_one_paper_do_not_overlap(sizes: list[tuple[int, int]], across: int) -> None:
+    made = [
+        Picture(str(n), "", 10.0 * w, 10.0 * h, (Area(((0, 0), (10.0 * w, 10.0 * h)), "ink", title=str(n)),))
+        for n, (w, h) in enumerate(sizes)
+    ]
+    whole = grid("x", "title", made, across)
+    boxes = [mark.points for mark in whole.marks if isinstance(mark, Area)]
+    assert all(x <= whole.width and y <= whole.height for _, (x, y) in boxes)
+    for n, (one_start, one_end) in enumerate(boxes):
+        for other_start, other_end in boxes[n + 1 :]:
+            assert any(one_end[k] < other_start[k] or other_end[k] < one_start[k] for k in (0, 1))
+
+
+def test_names_too_long_for_their_columns_are_told_by_their_marks() -> None:
+    short = dots("x", "t", [Group("a", (1.0,)), Group("b", (2.0,))], [], "score")
+    names = [f"arm-{n}-with-a-rather-long-name" for n in range(8)]
+    long = dots("x", "t", [Group(name, (float(n),)) for n, name in enumerate(names)], [], "score")
+    assert set(names) <= {mark.text for mark in long.marks if isinstance(mark, Words)}
+    assert long.height > short.height
+
+
+def test_a_scale_is_called_normalised_where_it_is_and_nowhere_else() -> None:
+    series = [Banded("a", (0.0, 1.0), (10.0, 20.0))]
+    for normal in (None, Reference(0.0, 20.0)):
+        picture = curves("x", "title", series, "step", "score", within=None, normal=normal)
+        words = [mark.text for mark in picture.marks if isinstance(mark, Words)]
+        assert (NORMALISED in words) == (normal is not None)
+
+
 @given(
     st.lists(st.tuples(NAMES, ANY, st.floats(0, 1e9) | st.just(math.inf)), min_size=1, max_size=12),
     st.booleans(), NAMES,
 )  # fmt: skip
 @settings(max_examples=40)
 def test_a_forest_stays_on_the_paper_also_where_intervals_have_no_end(
-    rows: list[tuple[str, float, float]], zero: bool, figures: str
+    all_inside: Inside, rows: list[tuple[str, float, float]], zero: bool, figures: str
 ) -> None:
     made = [Row(name, (Value(x, x - half, x + half, place),), figures) for place, (name, x, half) in enumerate(rows)]
     all_inside(forest("x", "title", [Row("heading"), *made], ["a", "b"], "effect", zero=zero))
@@ -62,14 +113,16 @@ def test_a_forest_stays_on_the_paper_also_where_intervals_have_no_end(
 
 @given(st.lists(st.tuples(NAMES, SCORES, SCORES), min_size=3, max_size=24))
 @settings(max_examples=40)
-def test_a_radar_stays_on_the_paper(axes: list[tuple[str, float, float]]) -> None:
+def test_a_radar_stays_on_the_paper(all_inside: Inside, axes: list[tuple[str, float, float]]) -> None:
     arms = {"a": [row[1] for row in axes], "b": [row[2] for row in axes]}
     all_inside(radar("x", "title", [row[0] for row in axes], arms))
 
 
 @given(st.integers(1, 6), st.integers(1, 80), st.randoms())
 @settings(max_examples=40)
-def test_a_heat_map_has_a_cell_for_each_item_and_step(items: int, steps: int, chance: random.Random) -> None:
+def test_a_heat_map_has_a_cell_for_each_item_and_step(
+    all_inside: Inside, items: int, steps: int, chance: random.Random
+) -> None:
     scores = [[chance.choice([None, 0.0, 0.3, 0.5, 1.0]) for _ in range(steps)] for _ in range(items)]
     names = [f"item {number}" for number in range(items)]
     picture = heat("x", "title", names, [Column(str(step), step % 2 == 0) for step in range(steps)], scores)
@@ -81,7 +134,7 @@ def test_a_heat_map_has_a_cell_for_each_item_and_step(items: int, steps: int, ch
 
 @given(st.lists(st.tuples(NAMES, st.floats(0, 1e12)), min_size=1, max_size=12))
 @settings(max_examples=40)
-def test_bars_are_as_long_as_their_amounts(rows: list[tuple[str, float]]) -> None:
+def test_bars_are_as_long_as_their_amounts(all_inside: Inside, rows: list[tuple[str, float]]) -> None:
     picture = bars("x", "title", [Bar(name, amount, f"{amount:g} tokens") for name, amount in rows])
     all_inside(picture)
     lengths = [mark.points[1][0] - mark.points[0][0] for mark in picture.marks if getattr(mark, "title", "")]

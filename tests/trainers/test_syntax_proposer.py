@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import re
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -13,9 +15,10 @@ from sharpen.core.item import Item
 from sharpen.core.rng import Stream
 from sharpen.skill.edits import Edit, Limits, Op, apply
 from sharpen.tasks import registry
+from sharpen.tasks.algorithms import rules
 from sharpen.tasks.algorithms.base import references
 from sharpen.trainers.reflact.proposers.base import Attempted, Proposal, Tried, View
-from sharpen.trainers.reflact.proposers.mutations import KINDS, Program
+from sharpen.trainers.reflact.proposers.mutations import CONSTANTS, KINDS, LOOPS, NUMBERS, Program
 from sharpen.trainers.reflact.proposers.syntax import SyntaxProposer, edit_between, further, habit_of, only_numbers
 
 ODD = '''"""Größe: ä comment with ünicode, and lines that occur twice."""
@@ -98,7 +101,7 @@ def test_an_edit_touches_the_changed_lines_alone_unless_they_stand_there_twice()
 
 def test_changes_of_all_kinds_are_found_in_an_ordinary_function() -> None:
     found = {site.kind for site in Program(ODD).sites()}
-    assert found == set(KINDS)
+    assert found == set(KINDS) - {LOOPS}
 
 
 def test_docstrings_and_imports_stay() -> None:
@@ -149,3 +152,75 @@ def test_what_paid_off_is_tried_more_often() -> None:
     disliked = [Tried((number,), str(n), False) for n in range(20)] + [Tried((word,), f"w{n}", True) for n in range(10)]
     assert habit_of(liked).numbers > habit_of(()).numbers > habit_of(disliked).numbers
     assert habit_of([Tried((number,), str(n), False) for n in range(60)]).boldness < 0
+
+
+TABLE = """NUMBERS = [(0.1, 0.9), (0.2, 0.8), (0.4, 0.6)]
+
+
+def place(n, seed):
+    return [(x, (x - 0.5) ** 2 + (y - 0.5) ** 2) for x, y in NUMBERS[:n]]
+"""
+
+
+def changed(source: str, kind: str, draws: int = 40) -> list[str]:
+    """Programs with one change of a kind, by so many draws."""
+    sites = [site for site in Program(source).sites() if site.kind == kind]
+    made = [site.make(Stream(number, "draw"), 0.0) for site in sites for number in range(draws)]
+    return [change.on(source.encode()).decode() for change in made if change is not None]
+
+
+def worth(source: str) -> float:
+    space: dict[str, Any] = {}
+    exec(source, space)
+    return float(sum(row[1] for row in space["place"](3, 1)))
+
+
+def test_a_function_that_reads_a_table_may_search_it_and_some_guess_at_the_aim_is_right() -> None:
+    made = changed(TABLE, LOOPS)
+    values = [worth(text) for text in made]
+    assert min(values) < worth(TABLE) / 100, "less of the second column, which is what it has to be guessed"
+    assert max(values) > worth(TABLE) * 2
+    for text in made:
+        assert rules.complaint(text, "place", "place(n, seed)") is None and worth(text) == worth(text)
+        assert "def plain_place(n, seed, NUMBERS):" in text and ast.parse(text)
+
+
+def test_a_loop_that_is_there_is_drawn_anew_and_not_put_around_itself() -> None:
+    looped = changed(TABLE, LOOPS, 1)[0]
+    again = changed(looped, LOOPS)
+    assert again and all(text.count("def ") == 2 and text.count("def plain_place(") == 1 for text in again)
+    guesses = {re.findall("if (.*):", text)[0] for text in again}
+    assert len(guesses) >= 4, "both columns, more and less"
+    tries = {int(found) for text in again for found in re.findall(r"Random\(\d+\), (\d+)", text)}
+    assert len(tries) >= 3 and {site.kind for site in Program(looped).sites()} >= {NUMBERS, CONSTANTS, LOOPS}
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "T = [0.1, 0.2, 0.3]\n\ndef f(x):\n    return T\n",
+        "T = [1, 2, 3, 4, 5]\n\ndef f(x):\n    return T\n",
+        "T = [0.1, 0.2, 0.3, 0.4]\n\ndef f(x):\n    return x\n",
+        "T = [0.1, 0.2, 0.3, 0.4]\n\ndef f(x=1):\n    return T\n",
+        "T = [0.1, 0.2, 0.3, 0.4]\n\ndef f(x, T):\n    return T\n",
+        "T = [0.1, 0.2, 0.3, 0.4]\n\ndef f(x):\n    x[0] = T\n",
+        "T = [0.1, 0.2, 0.3, 'x']\n\ndef f(x):\n    return T\n",
+    ],
+)
+def test_where_there_is_no_table_of_numbers_to_read_there_is_no_loop(source: str) -> None:
+    assert not changed(source, LOOPS)
+
+
+def test_a_table_may_be_a_plain_list_and_a_result_a_number() -> None:
+    source = "T = [0.5, -0.5, 1.5, 2.5]\n\n\ndef f(x):\n    return sum(v * v for v in T)\n"
+    space: dict[str, Any] = {}
+    found = []
+    for text in changed(source, LOOPS):
+        exec(text, space)
+        found.append(space["f"](0))
+    assert min(found) < 1.0 < 9.0 < max(found)
+
+
+def test_large_whole_numbers_are_changed_in_parts_of_themselves() -> None:
+    values = {int(text.split("=")[1]) for text in changed("x = 1000\n", CONSTANTS, 200)}
+    assert {999, 1001} <= values and any(1050 < value < 1999 for value in values)

@@ -11,16 +11,19 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from sharpen.bench import objectives, tensorboard
+from sharpen.bench import benchmark, objectives, policy_curve, tensorboard
 from sharpen.core.usage import NOTHING, Usage
 from sharpen.engine.replay import read_events
 from sharpen.engine.spec import JobSpec
 from sharpen.files import write_json
+from sharpen.stats.normalise import Reference
 
 SCHEMA_VERSION = 1
 
 Line = dict[str, Any]
 
+_CURVE = ("batch_score", "current_score", "best_score")
+_INTERVAL = ("mean", "low", "high")
 _VERDICT = ("gate", "accepted", "reason", "effect", "low", "high", "evidence", "rollouts", "items")
 
 
@@ -40,34 +43,43 @@ def write_job_meta(folder: Path, spec: JobSpec) -> None:
 
 def results(lines: Sequence[Line]) -> dict[str, Any]:
     """Everything a job came to, as far as its story goes."""
-    started = _first(lines, "job_started") or {}
+    started, repeated = _first(lines, "job_started") or {}, _first(lines, "repeat_stated")
     ended, capped = _last(lines, "job_ended"), _first(lines, "budget_ended")
-    told = _by_step(lines)
+    against = benchmark.stated(lines)
+    scale = benchmark.scale_of(against)
     return {
         "schema_version": SCHEMA_VERSION,
         "job_id": started.get("job_id"),
         "task": started.get("task"),
         "trainer": started.get("trainer"),
         "seed": started.get("seed"),
+        "trainee": benchmark.POLICY if _first(lines, policy_curve.ADVANCED) else "text",
+        **({} if repeated is None else {"repeat": repeated["repeat"]}),
+        **({} if against is None else {"benchmark": against}),
         "status": ended["status"] if ended else "unfinished",
         "message": ended["message"] if ended else "",
         "budget_ended": None if capped is None else capped["message"],
-        "steps": [{**step(told[done["step"]], done), **spent} for done, spent in _curve(lines)],
+        "steps": [benchmark.with_normalised(row, _CURVE, scale) for row in _steps(lines)],
         "remarks": (_first(lines, "planned") or {}).get("remarks", []),
         "epochs": epochs(lines),
         "promotion": _promotion(lines),
-        "best": _best(lines),
-        "test": {line["which"]: _summary(line) for line in _all(lines, "tested")},
-        "gain": {
-            line["new"]: {**_pick(line, "old", "mean", "low", "high", "method"), "n": line["items"]}
-            for line in _all(lines, "gained")
-        },
+        "best": _best(lines, scale),
+        "test": {line["which"]: _summary(line, scale) for line in _all(lines, "tested")},
+        "gain": {line["new"]: _gain(line, scale) for line in _all(lines, "gained")},
         "objectives": objectives.of_job(lines),
         "usage": _usage(lines),
         "failed_rollouts": sum(len(group["failed"]) for line in _all(lines, "measured") for group in line["groups"]),
         "lost_answers": sum(line["error"] is not None for line in _all(lines, "asked")),
         "clock": _clock(lines),
     }
+
+
+def _steps(lines: Sequence[Line]) -> list[dict[str, Any]]:
+    """Every step of a text's training with what the job had used by then; every evaluation of a policy's."""
+    told = _by_step(lines)
+    taken = [{**step(told[done["step"]], done), **spent} for done, spent in _curve(lines)]
+    nothing = {"calls": 0, "tokens": 0, "money": 0.0}
+    return taken or [{**row, **nothing} for row in policy_curve.rows(lines)]
 
 
 def step(lines: Sequence[Line], done: Line) -> dict[str, Any]:
@@ -149,10 +161,10 @@ def _promotion(lines: Sequence[Line]) -> dict[str, Any] | None:
     return {**found, "edits": revised["edits"] if revised else []}
 
 
-def _best(lines: Sequence[Line]) -> dict[str, Any] | None:
+def _best(lines: Sequence[Line], scale: Reference | None) -> dict[str, Any] | None:
     confirmed = _last(lines, "best_confirmed")
     saved = next((line for line in reversed(_all(lines, "checkpointed")) if line["path"].endswith("/best")), None)
-    done = _last(lines, "step_done")
+    done = _last(lines, "step_done") or next(reversed([*policy_curve.rows(lines)]), None)
     if confirmed is None and done is None:
         return None
     found: dict[str, Any] = {
@@ -161,18 +173,26 @@ def _best(lines: Sequence[Line]) -> dict[str, Any] | None:
         "path": saved["path"] if saved else None,
         "raw": confirmed["raw"] if confirmed else done["best_score"] if done else None,
     }
-    if confirmed is not None:
-        about = _pick(confirmed, "value", "low", "high", "how", "initial")
-        found["confirmed"] = {**about, "n": confirmed["items"]}
-    return found
+    if confirmed is None:
+        return benchmark.with_normalised(found, ("raw",), scale)
+    about = _pick(confirmed, "value", "low", "high", "how", "initial")
+    both = benchmark.with_normalised({**found, **about}, ("raw", "value", "low", "high", "initial"), scale)
+    normalised = {"normalised": both["normalised"]} if scale is not None else {}
+    return {**found, "confirmed": {**about, "n": confirmed["items"]}, **normalised}
 
 
-def _summary(line: Line) -> dict[str, Any]:
-    names = ("mean", "low", "high", "n", "failed")
+def _gain(line: Line, scale: Reference | None) -> dict[str, Any]:
+    found = {**_pick(line, "old", "mean", "low", "high", "method"), "n": line["items"]}
+    return benchmark.with_normalised(found, _INTERVAL, scale, differences=True)
+
+
+def _summary(line: Line, scale: Reference | None) -> dict[str, Any]:
+    names = (*_INTERVAL, "n", "failed")
+    rows = {kind: dict(zip(names, row, strict=True)) for kind, row in line["by_type"].items()}
     return {
         "candidate": line["candidate"],
-        **dict(zip(names, line["score"], strict=True)),
-        "by_type": {kind: dict(zip(names, row, strict=True)) for kind, row in line["by_type"].items()},
+        **benchmark.with_normalised(dict(zip(names, line["score"], strict=True)), _INTERVAL, scale),
+        "by_type": {kind: benchmark.with_normalised(row, _INTERVAL, scale) for kind, row in rows.items()},
     }
 
 
@@ -212,7 +232,9 @@ def _clock(lines: Sequence[Line]) -> dict[str, Any]:
         "began": lines[0]["clock"].get("at") if lines else None,
         "last": lines[-1]["clock"].get("at") if lines else None,
         "seconds": lines[-1]["clock"].get("elapsed") if lines else None,
-        "steps": [line["clock"].get("elapsed") for line in _all(lines, "step_done")],
+        "steps": [
+            line["clock"].get("elapsed") for line in _all(lines, "step_done") or _all(lines, policy_curve.EVALUATED)
+        ],
         "stages": stages,
     }
 

@@ -9,6 +9,7 @@ before it starts.
 from __future__ import annotations
 
 import asyncio
+import shutil
 import signal
 import tempfile
 import time
@@ -20,12 +21,12 @@ from typing import Any
 
 import yaml
 
-from sharpen.bench import artifacts, layout
+from sharpen.bench import artifacts, layout, reuse
 from sharpen.bench.artifacts import results
 from sharpen.bench.config import BudgetConfig, dump
 from sharpen.bench.job_process import BUDGET, DONE, STOPPED, Together
 from sharpen.bench.layout import JOB_CONFIG, RunFolder
-from sharpen.bench.matrix import Planned
+from sharpen.bench.matrix import Planned, Skipped
 from sharpen.bench.processes import Ended, Order, nursery
 from sharpen.bench.study import StudyConfig
 from sharpen.bench.study import dump as dump_study
@@ -33,16 +34,17 @@ from sharpen.bench.tables import PROCESS, write_tables
 from sharpen.bench.withheld import Withheld
 from sharpen.core.digest import Json
 from sharpen.engine import checkpoints
+from sharpen.engine.opening import EVENTS
 from sharpen.engine.replay import read_events
-from sharpen.files import write_atomic, write_json
+from sharpen.files import sweep, write_atomic, write_json
 from sharpen.ledger.store import Ledger
 from sharpen.tasks.datatask import DataTask
 
 FINISHED = ("done", "budget")
 _LOG = "stdout.log"
 _SHOWN = 400
-_TABLES_EVERY = 1.0
-_TABLES_SHARE = 0.02
+_TABLES_EVERY = 2.0
+_TABLES_SHARE = 0.01
 """Of the time a study takes, the most that goes into tables while it runs: they grow with the study."""
 
 
@@ -58,12 +60,15 @@ class Told:
 
 @dataclass
 class Conductor:
-    """One carrying out of a study. `on_news` is told when a job starts and ends."""
+    """One carrying out of a study. `on_news` is told when a job starts and ends; `skipped` are cells that have a row and no
+    job; `taken` are the runs that jobs are taken over from, by job id."""
 
     study: StudyConfig
     jobs: Sequence[Planned]
     folder: RunFolder
     on_news: Callable[[Told], None] = lambda told: None
+    skipped: Sequence[Skipped] = ()
+    taken: Mapping[str, RunFolder] = field(default_factory=dict)
     stopping: bool = False
     _reserved: dict[str, dict[str, float]] = field(default_factory=dict)
     _rows: dict[str, dict[str, Json]] = field(default_factory=dict)
@@ -76,9 +81,10 @@ class Conductor:
 
     def lay_out(self) -> None:
         """Write what must be there before the first job starts. What is there already and still holds is left alone."""
-        records = {job.job_id: job.record() for job in self.jobs}
+        records = {job.job_id: job.record() for job in self.jobs} | {one.row_id: one.record() for one in self.skipped}
         self.folder.write_meta(dump_study(self.study), records)
         self.folder.write_manifest(records, tags=list(self.study.tags))
+        self._take_over()
         withheld = Withheld()
         for job in self.jobs:
             config, parts = job.cell.config, job.parts
@@ -92,8 +98,18 @@ class Conductor:
             path = self.folder.job(job.job_id) / JOB_CONFIG
             if path.exists() and _larger(config.budget, _budget_of(path)) and self.state_of(job) == "budget":
                 self._grown.add(job.job_id)
+                if reuse.reused_from(path.parent):  # what it paid for is in another ledger, so it begins anew
+                    shutil.rmtree(path.parent)
             write_atomic(path, withheld.hide(dump(config, parts.trainer.params)))
         withheld.hand_over()
+
+    def _take_over(self) -> None:
+        """Take jobs over that another run has finished and that have not begun here."""
+        if self.taken:
+            sweep(self.folder.path / "jobs")
+        for job_id, source in self.taken.items():
+            if not (self.folder.job(job_id) / EVENTS).exists():
+                reuse.take_over(job_id, source, self.folder)
 
     async def run(self) -> None:
         """Carry out every job that is not at its end."""
@@ -209,8 +225,9 @@ class Conductor:
         return "failed", ended.reason or last or f"ended with exit code {ended.code}"
 
     def _note_spending(self, job: Planned) -> None:
-        if _caps(self.study.total):
-            self._spent[job.job_id] = _spent(self.folder.job(job.job_id))
+        home = self.folder.job(job.job_id)
+        if _caps(self.study.total) and not reuse.reused_from(home):
+            self._spent[job.job_id] = _spent(home)
 
     def _room_for(self, job: Planned) -> bool:
         """Whether a job may start: nobody wants to stop, and its cap fits into what the whole study may still spend."""

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from sharpen.bench import withheld
 from sharpen.core.errors import UsageError, nearest
@@ -75,13 +75,65 @@ class BudgetConfig(Strict):
     seconds: float | None = Field(None, gt=0, description="The longest time, over all sittings of the run.")
 
 
+class BenchmarkConfig(Strict):
+    """What scores are measured against: two scores that are given, or a table they are looked up in; or nothing, where it
+    only says what the best is chosen by."""
+
+    random_score: float | None = Field(
+        None, allow_inf_nan=False, description="What a random player scores; 0 on the normalised scale."
+    )
+    human_score: float | None = Field(
+        None, allow_inf_nan=False, description="What a person, or an expert, scores; `scale` on the normalised scale."
+    )
+    reference: str | None = Field(
+        None, description="A table both scores are looked up in by the task's name: `atari57`, `d4rl`, `classic`."
+    )
+    protocol: str | None = Field(
+        None, description="How the two were measured: your words for scores of yours, a table's own for its scores."
+    )
+    scale: float = Field(
+        1.0, gt=0, allow_inf_nan=False, description="What the human score is normalised to: 1, or 100."
+    )
+    best_metric: str | None = Field(
+        None,
+        description="What the best is chosen by; none: `eval_return_mean` for policies, the gate's metric for texts.",
+    )
+    best_metric_mode: Literal["max", "min"] | None = Field(None, description="Which is better; none: `max`.")
+
+    @model_validator(mode="after")
+    def _one_source(self) -> BenchmarkConfig:
+        given = [self.random_score, self.human_score]
+        if given.count(None) == 1:
+            raise ValueError("random_score and human_score belong together: give both, or neither")
+        if None not in given and self.reference is not None:
+            raise ValueError("give random_score and human_score, or a reference to look them up in, not both")
+        if self.random_score is not None and self.random_score == self.human_score:
+            raise ValueError(
+                f"random_score and human_score are both {self.random_score:g}: a score can't be placed between them"
+            )
+        return self
+
+
+class CheckpointsConfig(Strict):
+    """Which checkpoints of a policy are kept. Texts are small: all of theirs are."""
+
+    top: int | None = Field(3, ge=1, description="Of a policy: how many of the best checkpoints are kept; none: all.")
+    last: int = Field(2, ge=1, description="Of a policy: how many of the newest checkpoints are kept besides.")
+
+
 class RunConfig(Strict):
-    """One configuration. What decides a result is in task, trainer, models and seed; the rest is how it is run."""
+    """One configuration. What decides a result is in task, trainer, models, seed, repeat and benchmark; the rest is how it
+    is run."""
 
     task: TaskConfig
     trainer: TrainerConfig = TrainerConfig()
     models: ModelsConfig = ModelsConfig()
     seed: int = Field(0, description="Everything random follows from it.")
+    repeat: int = Field(
+        0, ge=0, description="Which repetition of the seed this is; repetitions share nothing that was paid for."
+    )
+    benchmark: BenchmarkConfig = BenchmarkConfig()
+    checkpoints: CheckpointsConfig = CheckpointsConfig()
     budget: BudgetConfig = BudgetConfig()
     workers: int = Field(64, ge=1, le=10_000, description="Rollouts under way at once.")
     max_failures: float = Field(0.1, ge=0, le=1, description="Share of a measurement that may fail.")

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from sharpen.bench import artifacts
+from sharpen.bench import artifacts, benchmark
 from sharpen.bench.runner import tell_start
 from sharpen.core.candidate import Candidate
 from sharpen.core.digest import Json
@@ -22,10 +22,13 @@ from sharpen.engine.evaluation import Evaluation, Group
 from sharpen.engine.events import Event, Gained, JobEnded
 from sharpen.engine.job import Job
 from sharpen.engine.opening import How, Setup, open_job
+from sharpen.stats.normalise import Reference
 from sharpen.stats.paired import paired_difference
 from sharpen.stats.summary import summarise, summarise_by_type
+from sharpen.trainers.finish import tell_normalised
 
 NAME = "eval"
+FRESH = "fresh episodes"
 
 
 @dataclass(frozen=True)
@@ -47,6 +50,13 @@ class Wish:
     candidates: Mapping[str, Candidate]
     split: str = "test"
     repeats: int = 1
+    episodes: int | None = None
+    """So many fresh episodes that are in no split, instead of a split's items."""
+
+    @property
+    def where(self) -> str:
+        """What the items are, in a word."""
+        return self.split if self.episodes is None else FRESH
 
 
 @dataclass(frozen=True)
@@ -56,6 +66,8 @@ class Report:
     used: Usage
     paid_calls: int
     """Calls that were made now; the rest was in the ledger."""
+    scale: Reference | None = None
+    """What 0 and 1 of normalised scores stand for, where there is a benchmark."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +80,9 @@ class Files:
 
 def samples(setup: Setup, wish: Wish) -> int:
     """How many attempts at each item tell something new. A wish that cannot be is refused."""
-    if not setup.splits[wish.split]:
+    if wish.episodes is not None and wish.episodes < 1:
+        raise UsageError(f"episodes must be at least 1, got {wish.episodes}")
+    if wish.episodes is None and not setup.splits[wish.split]:
         raise UsageError(f"the split {wish.split} of {setup.task.name} has no items")
     if wish.repeats < 1:
         raise UsageError(f"repeats must be at least 1, got {wish.repeats}")
@@ -79,8 +93,9 @@ async def evaluate(
     setup: Setup, wish: Wish, files: Files, how: How, on_start: Callable[[Job], None] | None = None
 ) -> Report:
     """Measure what is wished for. What the ledger holds is not paid for again."""
-    items, draws = setup.splits[wish.split], samples(setup, wish)
-    params: dict[str, Json] = {"split": wish.split, "repeats": draws}
+    draws = samples(setup, wish)
+    items = setup.splits[wish.split] if wish.episodes is None else setup.task.episodes(wish.episodes, setup.spec.seed)
+    params: dict[str, Json] = {"split": wish.where, "repeats": draws}
     spec = dataclasses.replace(setup.spec, trainer=NAME, trainer_version="1", params=params)
     async with open_job(dataclasses.replace(setup, spec=spec), files.folder, files.ledger, how) as job:
         if on_start is not None:
@@ -90,12 +105,18 @@ async def evaluate(
         with job.stage(0, NAME):
             measured = await job.measure(groups, purpose=NAME)
         by_name = {name: measured[number * draws : (number + 1) * draws] for number, name in enumerate(wish.candidates)}
-        found = tuple(_evaluated(name, wish.split, attempts) for name, attempts in by_name.items())
-        gain = _gain(by_name) if len(by_name) > 1 else None
-        for event in (*found, *([gain] if gain is not None else [])):
+        ends = setup.task.score_range
+        found = tuple(_evaluated(name, wish.where, attempts, ends) for name, attempts in by_name.items())
+        gain = _gain(by_name, ends[1] - ends[0]) if len(by_name) > 1 else None
+        for event in found:
             job.emit(event)
+            tell_normalised(job, f"{wish.where}/{event.which}", *event.score[:3])
+        if gain is not None:
+            job.emit(gain)
+            tell_normalised(job, f"gain/{gain.new}", gain.mean, gain.low, gain.high, difference=True)
         job.emit(JobEnded("done", "", job.meter.table()))
-        report = Report(found, gain, job.meter.total, job.runtime.gateway.paid_calls)
+        scale = benchmark.scale_of(spec.benchmark)
+        report = Report(found, gain, job.meter.total, job.runtime.gateway.paid_calls, scale)
     artifacts.write(files.folder)
     return report
 
@@ -109,17 +130,18 @@ def item_means(attempts: Sequence[Evaluation]) -> list[float | None]:
     return means
 
 
-def _evaluated(name: str, split: str, attempts: Sequence[Evaluation]) -> Evaluated:
+def _evaluated(name: str, split: str, attempts: Sequence[Evaluation], ends: tuple[float, float]) -> Evaluated:
     means = item_means(attempts)
     failed = sum(len(evaluation.failures) for evaluation in attempts)
-    whole = summarise([mean for mean in means if mean is not None], failed=failed)
-    by_type = summarise_by_type([item.type for item in attempts[0].items], means)
+    low, high = ends
+    whole = summarise([mean for mean in means if mean is not None], failed=failed, low=low, high=high)
+    by_type = summarise_by_type([item.type for item in attempts[0].items], means, low=low, high=high)
     rows = {kind: summary.row() for kind, summary in by_type.items()}
     return Evaluated(name, attempts[0].candidate.digest, split, len(attempts), whole.row(), rows)
 
 
-def _gain(by_name: Mapping[str, Sequence[Evaluation]]) -> Gained:
+def _gain(by_name: Mapping[str, Sequence[Evaluation]], span: float) -> Gained:
     (new_name, new), (old_name, old) = by_name.items()
     pairs = [(a, b) for a, b in zip(item_means(new), item_means(old), strict=True) if a is not None and b is not None]
-    gain = paired_difference([a for a, _ in pairs], [b for _, b in pairs])
+    gain = paired_difference([a for a, _ in pairs], [b for _, b in pairs], span=span)
     return Gained(new_name, old_name, gain.mean, gain.low, gain.high, gain.n, gain.method)

@@ -71,7 +71,7 @@ class RunFolder:
 
     def jobs(self) -> list[Path]:
         """The folders of all jobs, oldest first."""
-        found = (self.path / "jobs").glob("*/events.jsonl")
+        found = (self.path / "jobs").glob("[!.]*/events.jsonl")
         return [path.parent for path in sorted(found, key=lambda path: path.parent.stat().st_ctime)]
 
     def write_meta(self, config: str, jobs: dict[str, Json]) -> None:

@@ -223,7 +223,8 @@ async def _scores(job: Job, subject: Subject, candidates: Sequence[Candidate]) -
 def _stored(subject: Subject, candidate: Candidate, ledger: Ledger) -> Scores:
     spec = subject.setup.spec
     models = {role: identity for role, identity in spec.models.items() if role != "optimizer"}
-    keys = RolloutKeys(spec.task, spec.task_version, models, spec.render, subject.setup.sampling.seed)
+    seed = subject.setup.sampling.seed
+    keys = RolloutKeys(spec.task, spec.task_version, models, spec.render, seed, repeat=spec.repeat)
     by_key = {keys.key(candidate, item, 0): item.id for item in subject.items}
     found = ledger.scores(by_key)
     return {by_key[key]: subject.metric.of(score.hard, score.soft) for key, score in found.items()}

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 from sharpen.bench.config import TaskConfig, faults
 from sharpen.bench.runner import Parts, build, choose_start, make_task
-from sharpen.bench.study import Cell, StudyConfig, arms, cells, task_key
-from sharpen.core.digest import Json
-from sharpen.core.errors import SharpenError, UsageError
+from sharpen.bench.study import Cell, StudyConfig, arms, cells, task_key, task_labels
+from sharpen.core.digest import Json, digest
+from sharpen.core.errors import MissingRequirement, SharpenError, UsageError, nearest
 from sharpen.core.task import Task
 from sharpen.models.registry import open_model
 from sharpen.tasks import registry as tasks
@@ -43,8 +43,34 @@ class Planned:
             "trainer": spec.trainer,
             "arm": self.cell.arm,
             "seed": spec.seed,
+            **({"repeat": spec.repeat} if spec.repeat else {}),
             "params": self.parts.trainer.params.model_dump(mode="json", exclude_unset=True),
             "models": {role: name for role, name in config.models.model_dump(mode="json").items() if name is not None},
+        }
+
+
+@dataclass(frozen=True)
+class Skipped:
+    """A cell that can't be carried out here, for want of a package or a program."""
+
+    cell: Cell
+    reason: str
+
+    @property
+    def row_id(self) -> str:
+        """A name for its row: the id of the job can't be known without what is missing."""
+        return f"skipped-{digest(_what(self.cell))[:8]}"
+
+    def record(self) -> dict[str, Json]:
+        """What the manifest says of it."""
+        config = self.cell.config
+        return {
+            "task": self.cell.task,
+            "trainer": config.trainer.name,
+            "arm": self.cell.arm,
+            "seed": config.seed,
+            **({"repeat": config.repeat} if config.repeat else {}),
+            "skipped": self.reason,
         }
 
 
@@ -52,6 +78,7 @@ class Planned:
 class Matrix:
     jobs: tuple[Planned, ...]
     problems: tuple[str, ...]
+    skipped: tuple[Skipped, ...] = ()
 
     def checked(self) -> tuple[Planned, ...]:
         """The jobs, or one error that names every problem."""
@@ -76,12 +103,15 @@ def lay_out(study: StudyConfig) -> Matrix:
     """Every job of a study, and everything that is wrong with it, each problem once."""
     looked = _Looked(study)
     jobs: dict[str, Planned] = {}
+    skipped: list[Skipped] = []
     problems: dict[str, None] = dict.fromkeys(looked.problems)
     first: dict[str, Cell] = {}
     for cell in cells(study):
         same = first.setdefault(_what(cell), cell)
         if same is not cell:
             problems.setdefault(_twice(same, cell), None)
+        if same is cell and (lacking := looked.lacking(cell)):
+            skipped.append(Skipped(cell, lacking))
         if same is not cell or not looked.fine(cell):
             continue
         try:
@@ -92,7 +122,7 @@ def lay_out(study: StudyConfig) -> Matrix:
         known = jobs.setdefault(planned.job_id, planned)
         if known is not planned:
             problems.setdefault(_twice(known.cell, cell), None)
-    return Matrix(tuple(jobs.values()), tuple(problems))
+    return Matrix(tuple(jobs.values()), tuple(problems), tuple(skipped))
 
 
 class _Looked:
@@ -101,12 +131,20 @@ class _Looked:
     def __init__(self, study: StudyConfig) -> None:
         self.tasks: dict[str, Task] = {}
         self.problems: list[str] = []
+        self._strict = study.strict
+        self._missing: dict[str, str] = {}
+        """By task and by arm: what can't be had here that it needs."""
         for config in study.tasks:
             self._look_at_task(config)
+        self.problems += _wrong_with_benchmark(study)
         self._models_fine = self._look_at_models(study)
         self._good_arms = set()
         for label, trainer in arms(study):
-            wrong = list(_wrong_with_trainer(label, trainer.name, trainer.params))
+            try:
+                wrong = list(_wrong_with_trainer(label, trainer.name, trainer.params))
+            except MissingRequirement as error:
+                self._lack(label, f"{label}: {error}")
+                continue
             self.problems += wrong
             if not wrong:
                 self._good_arms.add(label)
@@ -114,16 +152,28 @@ class _Looked:
     def fine(self, cell: Cell) -> bool:
         return self._models_fine and cell.task_key in self.tasks and cell.arm in self._good_arms
 
+    def lacking(self, cell: Cell) -> str:
+        """Why a cell is left out, where it is."""
+        return self._missing.get(cell.task_key) or self._missing.get(cell.arm, "")
+
+    def _lack(self, whose: str, what: str) -> None:
+        if self._strict:
+            self.problems.append(what)
+        else:
+            self._missing[whose] = what
+
     def _look_at_task(self, config: TaskConfig) -> None:
         try:
             task = make_task(config)
             missing = task.requirements.missing()
             if missing:
-                raise UsageError(f"task {task.name!r} can't run here: it needs {', '.join(missing)}")
+                raise MissingRequirement(f"task {task.name!r} can't run here: it needs {', '.join(missing)}")
             if task.untrainable:
                 raise UsageError(f"task {task.name!r} can't be trained: {task.untrainable}")
             task.splits()
             choose_start(config, task)
+        except MissingRequirement as error:
+            self._lack(task_key(config), _named(f"task {config.name}", config.name, error))
         except SharpenError as error:
             self.problems.append(_named(f"task {config.name}", config.name, error))
         else:
@@ -146,6 +196,8 @@ class _Looked:
 def _wrong_with_trainer(label: str, name: str, params: dict[str, Json]) -> Iterator[str]:
     try:
         kind = trainers.get(name)
+    except MissingRequirement:
+        raise
     except SharpenError as error:
         yield str(error)
         return
@@ -153,15 +205,32 @@ def _wrong_with_trainer(label: str, name: str, params: dict[str, Json]) -> Itera
         yield fault.message
 
 
+def _wrong_with_benchmark(study: StudyConfig) -> Iterator[str]:
+    """What can't be told from one cell: scores for tasks that are not there, and one task's scores for several."""
+    block, labels = study.benchmark, task_labels(study)
+    known = list(dict.fromkeys([*labels, *(task.name for task in study.tasks)]))
+    for name in block.tasks:
+        if name not in known:
+            yield f"benchmark.tasks: {name!r} is no task of this study{nearest(name, known)}; its tasks: {', '.join(known)}"
+    own = [label for label, task in zip(labels, study.tasks, strict=True) if not {label, task.name} & set(block.tasks)]
+    if block.random_score is not None and len(own) > 1:
+        yield (
+            f"benchmark.random_score and human_score are those of one task, and there are {len(own)}: {', '.join(own)}; "
+            "name them under benchmark.tasks, or a table with benchmark.reference"
+        )
+    if block.tasks and block.random_score is None and block.reference is None and own:
+        yield f"benchmark.tasks has no scores for {', '.join(own)}; give them, or a table with benchmark.reference"
+
+
 def _what(cell: Cell) -> str:
     """What a cell comes to, without the name it goes by."""
-    return cell.config.model_dump_json(include={"task", "trainer", "seed"})
+    return cell.config.model_dump_json(include={"task", "trainer", "seed", "repeat"})
 
 
 def _twice(one: Cell, other: Cell) -> str:
     if one.arm != other.arm:
         return f"{one.arm} and {other.arm}: the same job twice"
-    what = f"seed {other.config.seed}" if one.task == other.task else f"task {other.task}"
+    what = f"seed {other.draw}" if one.task == other.task else f"task {other.task}"
     return f"{what} is named twice: the same job twice"
 
 

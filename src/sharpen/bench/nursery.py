@@ -20,16 +20,9 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from sharpen.bench.keeper import PACKET, die_with_parent, serve
-
-_REHEARSAL = """
-task: {name: codebook, limit: 3}
-trainer: {name: noop}
-models: {target: "scripted/rules?noise=0.1"}
-"""
 
 _LATER = {
     "sharpen.models.openai": ("openai.resources.chat", "openai.resources.completions", "httpx_aiohttp"),
@@ -51,7 +44,9 @@ def main(handle: int, modules: Sequence[str]) -> None:
     die_with_parent()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal's Ctrl-C is the parent's business
     _warm_up(modules)
-    _rehearse()
+    from sharpen.bench.rehearsal import rehearse
+
+    rehearse()
     gc.collect()
     gc.freeze()  # so that collecting garbage in a job does not copy every page it shares with this process
     parent = socket.socket(fileno=handle)
@@ -134,23 +129,6 @@ def _warm_up(modules: Sequence[str]) -> None:
         for later in _LATER.get(module, ()):
             if importlib.util.find_spec(later.partition(".")[0]) is not None:
                 importlib.import_module(later)
-
-
-def _rehearse() -> None:
-    """Carry out a small job of no consequence: whatever Python does once per process is then done for all jobs, and they
-    need not each copy the memory it is done in."""
-    import asyncio
-    import tempfile
-
-    from sharpen.bench.config import load
-    from sharpen.bench.layout import RunFolder
-    from sharpen.bench.runner import Session, build
-    from sharpen.core.errors import StorageError
-
-    with suppress(StorageError, OSError), tempfile.TemporaryDirectory() as folder:
-        config = Path(folder) / "config.yaml"
-        config.write_text(_REHEARSAL, encoding="utf-8")
-        asyncio.run(Session(build(load(config)), RunFolder(Path(folder))).run())
 
 
 if __name__ == "__main__":

@@ -45,6 +45,7 @@ class Plan(Strict):
     pairs: str = "auto"
     over: Literal["auto", "seeds", "items"] = "auto"
     margin: float | None = Field(None, gt=0)
+    normalise: str | None = Field(None, description="A table of references or LOW:HIGH, as for --normalise.")
     alpha: float = Field(0.05, gt=0, lt=1)
     family: str | list[str] = ALL
     seeds: int = Field(ge=2)
@@ -86,7 +87,9 @@ class Plan(Strict):
 
     @property
     def digest(self) -> str:
-        return digest(self.model_dump(mode="json"))
+        told = self.model_dump(mode="json")
+        # Plans that were locked before this key existed keep their digest.
+        return digest({name: value for name, value in told.items() if name != "normalise" or value is not None})
 
     @property
     def planned_looks(self) -> list[int]:

@@ -24,8 +24,8 @@ other files, keys of mappings are merged, lists are replaced. `task: NAME` is sh
 `trainer: NAME` likewise. Files a configuration names are looked for beside it, then in the current folder. An unknown key, a
 wrong type or a value out of range is an error that names the file, the key and what would be right.
 
-What decides a result is in `task`, `trainer`, `models` and `seed`; the rest is how it is carried out, and may be changed
-when a run is resumed.
+What decides a result is in `task`, `trainer`, `models`, `seed`, `repeat` and `benchmark`; the rest is how it is carried out,
+and may be changed when a run is resumed.
 
 This page is made from the schema: `python -m sharpen.bench.reference`.
 """

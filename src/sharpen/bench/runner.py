@@ -10,19 +10,35 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from sharpen.bench import artifacts, layout, tensorboard
+from sharpen.bench import artifacts, benchmark, layout, tensorboard
 from sharpen.bench.config import RunConfig, TaskConfig, dump, validated
 from sharpen.bench.layout import RunFolder
 from sharpen.core.candidate import Candidate
 from sharpen.core.digest import Json, digest
-from sharpen.core.errors import BudgetExhausted, NotDeterministic, SharpenError, StorageError, UsageError
+from sharpen.core.errors import (
+    BudgetExhausted,
+    MissingRequirement,
+    NotDeterministic,
+    SharpenError,
+    StorageError,
+    UsageError,
+)
 from sharpen.core.redact import redact, redact_json, remember_environment
 from sharpen.core.task import Task
 from sharpen.engine import checkpoints
 from sharpen.engine.budget import Caps
-from sharpen.engine.events import SCHEMA_VERSION, BudgetEnded, JobEnded, JobStarted, ObjectivesStated
+from sharpen.engine.events import (
+    SCHEMA_VERSION,
+    BenchmarkStated,
+    BudgetEnded,
+    JobEnded,
+    JobStarted,
+    ObjectivesStated,
+    RepeatStated,
+)
 from sharpen.engine.gateway import Stopped
 from sharpen.engine.job import Job
+from sharpen.engine.metric import HARD
 from sharpen.engine.opening import EVENTS, How, Setup, open_job
 from sharpen.engine.replay import reopen
 from sharpen.engine.rollouts import Sampling
@@ -66,7 +82,7 @@ def build(
         task = make_task(config.task, None if run is None else run.data)
     missing = task.requirements.missing()
     if missing:
-        raise UsageError(f"task {task.name!r} can't run here: it needs {', '.join(missing)}")
+        raise MissingRequirement(f"task {task.name!r} can't run here: it needs {', '.join(missing)}")
     if to_train and task.untrainable:
         raise UsageError(f"task {task.name!r} can't be trained: {task.untrainable}")
     splits = task.splits()
@@ -74,6 +90,12 @@ def build(
     kind = trainers.get(config.trainer.name)
     params = validated(kind.Params, config.trainer.params, f"trainer {config.trainer.name}")
     trainer = kind(params)
+    if to_train and kind.trains != task.trainee:
+        fitting = [one.name for one in trainers.known() if one.kind is not None and one.kind.trains == task.trainee]
+        raise UsageError(
+            f"trainer {kind.name!r} trains a {kind.trains}, and task {task.name!r} is about a {task.trainee}; "
+            f"trainers for that are: {', '.join(fitting)}"
+        )
     models = {role: _open(name, jobs_at_once) for role, name in models_of(config, task).items()}
     trainer.check(splits, candidate, models)
     _check_money(config, models)
@@ -82,9 +104,11 @@ def build(
     identities: dict[str, Json] = {role: model.identity for role, model in models.items()}
     if config.models.temperature is not None:
         identities["temperature"] = config.models.temperature
+    measured_against = benchmark.resolved(config.benchmark, task, getattr(params, "gate_metric", HARD.name))
     spec = JobSpec(
         task.name, task.version, kind.name, kind.version, params.model_dump(mode="json"), identities, render,
         describe_splits(splits), candidate.digest, config.seed,
+        None if measured_against is None else measured_against.row(), config.repeat,
     )  # fmt: skip
     setup = Setup(spec, task, splits, candidate, models, sampling)
     caps = Caps(**config.budget.model_dump())
@@ -94,7 +118,8 @@ def build(
             f"budget.calls={caps.calls} leaves nothing for training: the closing measurement may take {closing}; "
             "raise it, or lower task.limit"
         )
-    return Parts(config, trainer, setup, How(caps, config.workers, config.max_failures))
+    keep = benchmark.retention(config.checkpoints, task)
+    return Parts(config, trainer, setup, How(caps, config.workers, config.max_failures, keep=keep))
 
 
 def models_of(config: RunConfig, task: Task) -> dict[str, str]:
@@ -157,8 +182,10 @@ def prepare(config: RunConfig, root: Path) -> tuple[RunFolder, Parts]:
     if config.task.skill is not None:
         for part, text in parts.setup.initial.parts.items():
             write_atomic(folder.skill / checkpoints.safe_part(part), text)
-    jobs: dict[str, Json] = {spec.job_id: {"task": spec.task, "trainer": spec.trainer, "seed": config.seed}}
-    folder.write_meta(dump(config, parts.trainer.params), jobs)
+    about: dict[str, Json] = {"task": spec.task, "trainer": spec.trainer, "seed": config.seed}
+    if config.repeat:
+        about["repeat"] = config.repeat
+    folder.write_meta(dump(config, parts.trainer.params), {spec.job_id: about})
     return folder, parts
 
 
@@ -204,7 +231,7 @@ def _tell_failure(job: Job, error: SharpenError) -> None:
 
 
 def tell_start(job: Job) -> None:
-    """The first event of every job: what it is."""
+    """The first events of every job: what it is, and what its scores are measured against."""
     spec = job.spec
     job.emit(
         JobStarted(
@@ -212,6 +239,10 @@ def tell_start(job: Job) -> None:
             spec.models, spec.render, spec.seed, job.repeatable, spec.splits, spec.candidate,
         )
     )  # fmt: skip
+    if spec.benchmark is not None:
+        job.emit(BenchmarkStated(**spec.benchmark, task_protocol=job.task.protocol))
+    if spec.repeat:
+        job.emit(RepeatStated(spec.repeat))
     if job.task.objectives:
         rows = {name: objective.row() for name, objective in job.task.objectives.items()}
         job.emit(ObjectivesStated(rows, [item.id for item in job.splits.val]))

@@ -14,10 +14,12 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, ValidationError, field_validator, model_validator
 
 from sharpen.bench.config import (
+    BenchmarkConfig,
     BudgetConfig,
+    CheckpointsConfig,
     ModelsConfig,
     RunConfig,
     Strict,
@@ -65,6 +67,40 @@ class TrainerEntry(Strict):
             yield settings, {**self.params, **settings}
 
 
+class TaskScores(Strict):
+    """What scores on one task are measured against."""
+
+    random_score: float = Field(allow_inf_nan=False)
+    human_score: float = Field(allow_inf_nan=False)
+
+    @model_validator(mode="after")
+    def _apart(self) -> TaskScores:
+        if self.random_score == self.human_score:
+            raise ValueError(
+                f"random_score and human_score are both {self.random_score:g}: a score can't be placed between them"
+            )
+        return self
+
+
+class StudyBenchmark(BenchmarkConfig):
+    """As in a training; and scores of single tasks, which come before a table's."""
+
+    tasks: dict[str, TaskScores] = Field({}, description="random_score and human_score by the task's name.")
+
+    def of(self, label: str, name: str) -> BenchmarkConfig:
+        """The block of one task, which has a label in the study and a name of its own."""
+        own = self.tasks.get(label) or self.tasks.get(name)
+        block = self.model_dump(exclude={"tasks"})
+        return BenchmarkConfig(**(block if own is None else {**block, "reference": None, **own.model_dump()}))
+
+
+class Repeats(Strict):
+    """One seed, several times over: what differs then is not the seed's doing."""
+
+    repeat: int = Field(ge=1, description="How many times.")
+    seed: int = Field(0, description="Which seed.")
+
+
 class StudyConfig(Strict):
     """A whole study. What decides results is in tasks, trainers, seeds and models; the rest is how it is carried out."""
 
@@ -72,8 +108,12 @@ class StudyConfig(Strict):
     trainers: list[TrainerEntry] = Field(
         min_length=1, description="Names, or mappings with name, params, variants, grid."
     )
-    seeds: int | list[int] = Field(1, description="How many (0, 1, ...), or which.")
+    seeds: int | list[int] | Repeats = Field(
+        1, description="How many (0, 1, ...), or which; or `{repeat: N, seed: S}`, the same seed N times."
+    )
     models: ModelsConfig = ModelsConfig()
+    benchmark: StudyBenchmark = StudyBenchmark()
+    checkpoints: CheckpointsConfig = CheckpointsConfig()
     budget: BudgetConfig = BudgetConfig()
     total: BudgetConfig = Field(
         BudgetConfig(), description="Caps on all jobs together; each needs its cap per job too."
@@ -84,15 +124,32 @@ class StudyConfig(Strict):
     timeout: float | None = Field(None, gt=0, description="Seconds a job may take before it is killed.")
     memory: int | None = Field(None, ge=64, description="Megabytes of address space a process of a job may have.")
     fail_fast: bool = Field(False, description="Start no more jobs once one has failed.")
+    strict: bool = Field(False, description="A package or program that is missing is a problem of the whole study.")
+    reuse: list[str] = Field([], description="Runs whose finished jobs are taken over where they are the same.")
     tags: list[str] = Field([], description="Words of yours, kept with the run.")
     workers: int = Field(64, ge=1, le=10_000, description="Rollouts under way at once, all jobs together.")
     max_failures: float = Field(0.1, ge=0, le=1, description="Share of a measurement that may fail.")
     rollout_timeout: float = Field(600.0, gt=0, description="Seconds one rollout may take.")
 
+    @field_validator("seeds", mode="before")
+    @classmethod
+    def _one_of_three(cls, seeds: Any) -> Any:
+        """One message for what is neither, instead of one for each thing it might have been meant to be."""
+        if isinstance(seeds, int | list | Repeats):
+            return seeds
+        try:
+            return Repeats.model_validate(seeds)
+        except ValidationError as error:
+            wrong = error.errors()[0]
+            why = f" ({'.'.join(map(str, wrong['loc']))}: {wrong['msg']})" if wrong["loc"] else ""
+            raise ValueError(
+                f"write how many (5), which ([0, 3]), or one seed several times ({{repeat: 5, seed: 0}}){why}"
+            ) from None
+
     @field_validator("seeds")
     @classmethod
-    def _some(cls, seeds: int | list[int]) -> int | list[int]:
-        if (seeds if isinstance(seeds, int) else len(seeds)) < 1:
+    def _some(cls, seeds: int | list[int] | Repeats) -> int | list[int] | Repeats:
+        if not isinstance(seeds, Repeats) and (seeds if isinstance(seeds, int) else len(seeds)) < 1:
             raise ValueError("a study needs at least one seed")
         return seeds
 
@@ -104,8 +161,11 @@ class StudyConfig(Strict):
         return self
 
     @property
-    def seed_list(self) -> list[int]:
-        return list(range(self.seeds)) if isinstance(self.seeds, int) else self.seeds
+    def draws(self) -> list[tuple[int, int]]:
+        """(seed, repeat) of each job of an arm on a task."""
+        if isinstance(self.seeds, Repeats):
+            return [(self.seeds.seed, repeat) for repeat in range(self.seeds.repeat)]
+        return [(seed, 0) for seed in (range(self.seeds) if isinstance(self.seeds, int) else self.seeds)]
 
 
 @dataclass(frozen=True)
@@ -118,6 +178,11 @@ class Cell:
     task_key: str
     """Names the run's own copy of the task's data."""
     config: RunConfig
+
+    @property
+    def draw(self) -> str:
+        """Which seed, and which repetition of it, for people."""
+        return f"{self.config.seed}, repeat {self.config.repeat}" if self.config.repeat else str(self.config.seed)
 
 
 def load(path: Path, overrides: Sequence[str] = ()) -> StudyConfig:
@@ -196,10 +261,10 @@ def dump(study: StudyConfig) -> str:
 def cells(study: StudyConfig) -> list[Cell]:
     """Every cell, task by task, arm by arm, seed by seed."""
     return [
-        Cell(arm, label, task_key(task), _config(study, task, trainer, seed))
+        Cell(arm, label, task_key(task), _config(study, label, task, trainer, draw))
         for label, task in zip(task_labels(study), study.tasks, strict=True)
         for arm, trainer in arms(study)
-        for seed in study.seed_list
+        for draw in study.draws
     ]
 
 
@@ -237,7 +302,7 @@ def _all_different(labels: Sequence[str]) -> Iterator[str]:
 
 def _plain_name(given: str) -> str:
     """A task's or trainer's name, the name of its class, or that of a data file without the suffix."""
-    if given.startswith(tuple(tasks.families())):
+    if given.startswith(tuple(tasks.families())) or tasks.is_environment(given):
         return given
     name = given.rpartition(":")[2]
     return Path(name).stem if Path(name).suffix else Path(name).name
@@ -249,12 +314,18 @@ def task_key(task: TaskConfig) -> str:
     return f"{name}-{digest(task.model_dump(mode='json'))[:6]}"
 
 
-def _config(study: StudyConfig, task: TaskConfig, trainer: TrainerConfig, seed: int) -> RunConfig:
+def _config(
+    study: StudyConfig, label: str, task: TaskConfig, trainer: TrainerConfig, draw: tuple[int, int]
+) -> RunConfig:
+    seed, repeat = draw
     return RunConfig(
         task=task,
         trainer=trainer,
         models=study.models,
         seed=seed,
+        repeat=repeat,
+        benchmark=study.benchmark.of(label, task.name),
+        checkpoints=study.checkpoints,
         budget=study.budget,
         workers=max(1, study.workers // study.parallel),
         max_failures=study.max_failures,

@@ -12,12 +12,14 @@ import csv
 import io
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from math import inf
 from pathlib import Path
 from typing import Any
 
-from sharpen.bench import layout, objectives, tensorboard
+from sharpen.bench import benchmark, layout, objectives, tensorboard
 from sharpen.bench.artifacts import results
 from sharpen.bench.layout import RunFolder
+from sharpen.bench.reuse import reused_from
 from sharpen.core.digest import Json
 from sharpen.core.redact import redact, redact_json
 from sharpen.engine.replay import read_events
@@ -26,6 +28,7 @@ from sharpen.stats.intervals import bounded_mean
 
 PROCESS = "process.json"
 PARETO = "pareto.json"
+SKIPPED = "skipped"
 
 CLASSIC = (
     "run_id", "job_id", "task_id", "suite", "trainer_id", "seed", "status", "score_initial", "score_final", "score_best",
@@ -37,7 +40,10 @@ OURS = (
     "arm", "steps", "best_step", "score_val_raw", "score_val_confirmed", "confirmed_low", "confirmed_high", "gain",
     "gain_low", "gain_high", "score_by_type", "calls", "prompt_tokens", "completion_tokens", "money", "target_calls",
     "target_tokens", "target_money", "optimizer_calls", "optimizer_tokens", "optimizer_money", "judge_calls",
-    "judge_tokens", "judge_money", "failed_rollouts", "seconds_cpu", "seconds_steps",
+    "judge_tokens", "judge_money", "failed_rollouts", "seconds_cpu", "seconds_steps", "repeat",
+    "score_initial_normalised", "score_final_normalised", "score_best_normalised", "score_val_raw_normalised",
+    "score_val_confirmed_normalised", "confirmed_low_normalised", "confirmed_high_normalised", "gain_normalised",
+    "gain_low_normalised", "gain_high_normalised", "benchmark", "reused_from",
 )  # fmt: skip
 
 
@@ -58,8 +64,8 @@ def table(folder: RunFolder, known: dict[str, dict[str, Json]]) -> Iterator[dict
     manifest = layout.read_json(folder.path / "meta" / "manifest.json")
     for job_id, about in manifest["jobs"].items():
         if job_id not in known:
-            made = row(folder, job_id, about)
-            if made["status"] == "ok":
+            made = skipped(folder, job_id, about) if "skipped" in about else row(folder, job_id, about)
+            if made["status"] == "ok" and made["seconds_cpu"] is not None:  # its process has ended too
                 known[job_id] = made
         yield known.get(job_id) or made
 
@@ -110,38 +116,62 @@ def row(folder: RunFolder, job_id: str, about: Mapping[str, Any]) -> dict[str, J
         "failed_rollouts": found["failed_rollouts"],
         "seconds_cpu": None if process is None else process["clock"]["cpu"],
         "seconds_steps": found["clock"]["stages"],
+        "reused_from": reused_from(home),
+        "repeat": about.get("repeat", 0),
+        "trainee": found["trainee"],
+        "benchmark": found.get("benchmark"),
+        **_normalised(found),
     }
+
+
+def _normalised(found: Mapping[str, Any]) -> dict[str, Json]:
+    """What a job came to on its benchmark's scale; nothing where it has none."""
+    best, gain = (one.get("normalised") or {} for one in (found["best"] or {}, found["gain"].get("best", {})))
+    tested = {which: row.get("normalised") or {} for which, row in found["test"].items()}
+    made = {f"score_{which}": tested.get(which, {}).get("mean") for which in ("initial", "final", "best")}
+    made |= {"score_val_raw": best.get("raw"), "score_val_confirmed": best.get("value")}
+    made |= {"confirmed_low": best.get("low"), "confirmed_high": best.get("high")}
+    made |= {"gain": gain.get("mean"), "gain_low": gain.get("low"), "gain_high": gain.get("high")}
+    return {f"{name}_normalised": value for name, value in made.items()}
+
+
+def skipped(folder: RunFolder, row_id: str, about: Mapping[str, Any]) -> dict[str, Json]:
+    """The row of a job that was left out: as of one that has not begun, with what is missing."""
+    return {**row(folder, row_id, about), "status": SKIPPED, "feedback": about["skipped"]}
 
 
 def leaderboard(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Json]]:
     """Per task and arm: the mean of the test scores over seeds with its 95 % interval, the gain, and what it took; all over
-    the jobs that came to a score, of which there are `n`."""
+    the jobs that came to a score, of which there are `n`. What was skipped has no place in it."""
     groups: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
-    for one in rows:
+    for one in (one for one in rows if one["status"] != SKIPPED):
         groups.setdefault((one["task_id"], one["arm"]), []).append(one)
     made = []
     for (task, arm), members in groups.items():
         done = [one for one in members if one["score_best"] is not None]
         scores = [one["score_best"] for one in done]
         gains = [one["gain"] for one in done if one["gain"] is not None]
-        low, high, method = bounded_mean(scores) if len(scores) > 1 else (None, None, "one seed")
+        ends = (-inf, inf) if members[0]["trainee"] == benchmark.POLICY else (0.0, 1.0)
+        low, high, method = bounded_mean(scores, 0.95, *ends) if len(scores) > 1 else (None, None, "one seed")
+        mean, gain = (sum(some) / len(some) if some else None for some in (scores, gains))
         made.append(
             {
                 "task_id": task,
                 "rank": None,
                 "arm": arm,
                 "trainer_id": members[0]["trainer_id"],
-                "score_mean": sum(scores) / len(scores) if scores else None,
+                "score_mean": mean,
                 "score_low": low,
                 "score_high": high,
                 "interval": method,
                 "n": len(scores),
                 "failed": sum(one["status"] == "failed" for one in members),
-                "gain_mean": sum(gains) / len(gains) if gains else None,
+                "gain_mean": gain,
                 "calls_mean": _mean(done, "calls"),
                 "tokens_mean": _mean(done, "prompt_tokens", "completion_tokens"),
                 "money_mean": _mean(done, "money"),
                 "seconds_mean": _mean(done, "time_seconds"),
+                **_board_normalised(members, mean, low, high, gain),
             }
         )
     return [one for task in dict.fromkeys(m["task_id"] for m in made) for one in _ranked(task, made)]
@@ -151,8 +181,7 @@ def summary(folder: RunFolder, rows: Sequence[Mapping[str, Any]]) -> dict[str, J
     counts: dict[str, int] = {}
     for one in rows:
         counts[one["status"]] = counts.get(one["status"], 0) + 1
-    totals = {name: sum(one[name] or 0 for one in rows) for name in ("calls", "prompt_tokens", "completion_tokens")}
-    money = [one["money"] for one in rows]
+    own, taken = [one for one in rows if not one["reused_from"]], [one for one in rows if one["reused_from"]]
     manifest = layout.read_json(folder.path / "meta" / "manifest.json")
     return {
         "schema_version": layout.SCHEMA_VERSION,
@@ -160,17 +189,52 @@ def summary(folder: RunFolder, rows: Sequence[Mapping[str, Any]]) -> dict[str, J
         "tags": manifest.get("tags", []),
         "total_jobs": len(rows),
         "counts": counts,
-        "totals": {**totals, "money": None if None in money else round(sum(money), 9)},
+        "totals": _totals(own),
+        "reused": {"jobs": {one["job_id"]: one["reused_from"] for one in taken}, "totals": _totals(taken)},
         "failures": {one["job_id"]: one["feedback"] for one in rows if one["status"] == "failed"},
-        "clock": {"seconds": sum(one["time_seconds"] or 0.0 for one in rows)},
+        "skipped": {one["job_id"]: one["feedback"] for one in rows if one["status"] == SKIPPED},
+        "clock": {"seconds": sum(one["time_seconds"] or 0.0 for one in own)},
     }
+
+
+def _totals(rows: Sequence[Mapping[str, Any]]) -> dict[str, Json]:
+    """What these jobs used, all together."""
+    totals = {name: sum(one[name] or 0 for one in rows) for name in ("calls", "prompt_tokens", "completion_tokens")}
+    money = [one["money"] for one in rows]
+    return {**totals, "money": None if None in money else round(sum(money), 9)}
 
 
 def _ranked(task: str, made: Sequence[dict[str, Any]]) -> list[dict[str, Json]]:
     """The arms of one task, best first, with their ranks within it."""
     own = [one for one in made if one["task_id"] == task]
-    own.sort(key=lambda one: (one["score_mean"] is None, -(one["score_mean"] or 0.0)))
+    own.sort(key=lambda one: (one["score_mean"] is None, -_sign(one) * (one["score_mean"] or 0.0)))
     return [{**one, "rank": rank} for rank, one in enumerate(own, start=1)]
+
+
+def _sign(one: Mapping[str, Any]) -> float:
+    """-1 where the benchmark's human score lies below the random one: less is better there."""
+    low, high = one["random_score"], one["human_score"]
+    return -1.0 if low is not None and high < low else 1.0
+
+
+def _board_normalised(
+    members: Sequence[Mapping[str, Any]], mean: float | None, low: float | None, high: float | None, gain: float | None
+) -> dict[str, Json]:
+    """What an arm came to on the scale that its jobs share; nothing where they have none, or not the same."""
+    scales = {benchmark.scale_of(one["benchmark"]) for one in members if one["score_best"] is not None}
+    scale = next(iter(scales)) if len(scales) == 1 else None
+    found = benchmark.with_normalised({"mean": mean, "low": low, "high": high}, ("mean", "low", "high"), scale)
+    gained = benchmark.with_normalised({"gain": gain}, ("gain",), scale, differences=True)
+    told = {**found.get("normalised", {}), **gained.get("normalised", {})}
+    return {
+        **{f"score_{name}_normalised": told.get(name) for name in ("mean", "low", "high")},
+        "gain_mean_normalised": told.get("gain"),
+        "random_score": None if scale is None else scale.random,
+        "human_score": None if scale is None else scale.reference,
+        "scale": None if scale is None else scale.scale,
+        "reference": None if scale is None else scale.source,
+        "protocol": None if scale is None else scale.protocol,
+    }
 
 
 def _status(found: Mapping[str, Any], process: Mapping[str, Any] | None, *, running: bool) -> tuple[str, str]:

@@ -1,9 +1,10 @@
 """A job's curves for TensorBoard, derived from its events: `jobs/<job>/tb/`, for `tensorboard --logdir runs/<run>/jobs`.
 
-Per step: the scores on val and train, how many changes were accepted, and what the job had used by then; at the end the
-confirmed score, the scores on test, and the best skill as text; at the start the settings. The times are those of the
-events. `records` is a pure function of the story's lines: the file of a story that went on begins with the same bytes, so
-that it is carried on where TensorBoard stopped reading.
+Per step: the scores on val and train, how many changes were accepted, and what the job had used by then; of a policy, what
+each evaluation and each stretch of training measured. At the end the confirmed score, the scores on test, and the best skill
+as text; at the start the settings. Where there is a benchmark, every score has its value on that scale under `normalised/`.
+The times are those of the events. `records` is a pure function of the story's lines: the file of a story that went on begins
+with the same bytes, so that it is carried on where TensorBoard stopped reading.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+from sharpen.bench import benchmark, policy_curve
 from sharpen.bench.tfevents import Record, encode
 from sharpen.core.digest import Json
 from sharpen.core.errors import StorageError, UsageError
@@ -26,6 +28,7 @@ from sharpen.core.usage import NOTHING, Usage
 from sharpen.engine import checkpoints
 from sharpen.engine.replay import read_events
 from sharpen.files import storage_error, write_atomic
+from sharpen.stats.normalise import Reference
 
 FOLDER = "tb"
 FILE = "events.out.tfevents.sharpen"
@@ -44,10 +47,11 @@ def write(folder: Path, lines: Sequence[Line]) -> None:
         return
     data, path = encode(made), folder / FOLDER / FILE
     before = path.read_bytes() if path.exists() else b""
-    if not before or not data.startswith(before):
+    if not data.startswith(before):
         write_atomic(path, data)
     elif len(data) > len(before):
         try:
+            path.parent.mkdir(exist_ok=True)
             with path.open("ab") as file:
                 file.write(data[len(before) :])
         except OSError as error:
@@ -82,6 +86,8 @@ async def _follow(folder: Path) -> None:
 def records(lines: Sequence[Line], best: Mapping[str, str]) -> Iterator[Record]:
     """What TensorBoard is told, in the order it happened. `best` holds the texts of the best candidate, once it is known."""
     used, step, accepted = NOTHING, 0, 0
+    scale = benchmark.scale_of(benchmark.stated(lines))
+    curve = {row["step"]: row for row in policy_curve.rows(lines)}
     raw: dict[str, Mapping[str, Any]] = {}
     for line in lines:
         at, kind = line["clock"].get("at") or 0.0, line["type"]
@@ -96,24 +102,46 @@ def records(lines: Sequence[Line], best: Mapping[str, str]) -> Iterator[Record]:
         elif kind == "step_done":
             step = line["step"]
             accepted += line["action"] == "accept"
-            scores = {
-                "val/current": line["current_score"],
-                "val/best": line["best_score"],
-                "train/batch": line["batch_score"],
-                "steps/accepted": accepted,
+            told = {**_curve(line, scale), "steps/accepted": accepted, **_used(used, line)}
+            yield Record(at, step, _known(told))
+        elif kind == policy_curve.ADVANCED:
+            step = line["step"]
+            yield Record(at, step, policy_curve.scalars(line))
+        elif kind == policy_curve.EVALUATED:
+            step = line["step"]
+            returns = {
+                name: value for name, value in policy_curve.scalars(line).items() if name in policy_curve.RETURNS
             }
-            yield Record(at, step, _known({**scores, **_used(used, line)}))
+            told = {**policy_curve.scalars(line), **_both(returns, scale), **_curve(curve[step], scale)}
+            told |= _used(used, line)
+            yield Record(at, step, _known(told))
         elif kind == "best_confirmed":
             scores = {"val/confirmed": line["value"], "val/confirmed_initial": line["initial"], "val/raw": line["raw"]}
-            yield Record(at, step, _known(scores))
+            yield Record(at, step, _known(_both(scores, scale)))
         elif kind == "tested":
-            yield Record(at, step, _known(_tested(line, raw.get(line["candidate"], {}))))
+            yield Record(at, step, _known(_tested(line, raw.get(line["candidate"], {}), scale)))
         elif kind == "gained":
-            yield Record(at, step, _known({f"test/gain_{line['new']}": line["mean"]}))
+            told = {f"test/gain_{line['new']}": line["mean"]}
+            if scale is not None and line["mean"] is not None:
+                told[f"normalised/test/gain_{line['new']}"] = line["mean"] * scale.factor
+            yield Record(at, step, _known(told))
         elif kind == "job_ended":
             texts = {f"best/{part}": _fenced(redact(text)) for part, text in best.items()}
             ending = f"{line['status']}: {redact(line['message'])}" if line["message"] else line["status"]
             yield Record(at, step, _known(_used(used, line)), {"ended": ending, **texts})
+
+
+def _curve(row: Line, scale: Reference | None) -> dict[str, float | None]:
+    names = {"val/current": "current_score", "val/best": "best_score", "train/batch": "batch_score"}
+    return _both({name: row[key] for name, key in names.items()}, scale)
+
+
+def _both(scores: Mapping[str, float | None], scale: Reference | None) -> dict[str, float | None]:
+    """Scores as they are, and on the benchmark's scale where there is one."""
+    if scale is None:
+        return dict(scores)
+    turned = {f"normalised/{name}": None if score is None else scale.of(score) for name, score in scores.items()}
+    return {**scores, **turned}
 
 
 def _used(used: Usage, line: Line) -> dict[str, float | None]:
@@ -122,12 +150,13 @@ def _used(used: Usage, line: Line) -> dict[str, float | None]:
     return {"used/calls": used.calls, "used/tokens": tokens, "used/money": used.money, "used/seconds": seconds}
 
 
-def _tested(line: Line, raw: Mapping[str, Any]) -> dict[str, float | None]:
+def _tested(line: Line, raw: Mapping[str, Any], scale: Reference | None) -> dict[str, float | None]:
     """A score on test, by type too where there are several; and the means of what the task measures besides, as it is."""
     which = line["which"]
     found: dict[str, float | None] = {f"test/{which}": line["score"][0]}
     if len(line["by_type"]) > 1 and which != "final":
         found |= {f"test_by_type/{which}/{name}": row[0] for name, row in line["by_type"].items()}
+    found = _both(found, scale)
     for name, values in raw.items():
         known = [value for value in values if value is not None]
         found[f"test_measures/{which}/{name}"] = fmean(known) if known else None

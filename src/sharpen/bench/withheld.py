@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -31,7 +31,7 @@ class Withheld:
 
     def hide(self, settings: str) -> str:
         """YAML as it may be written: a sign in the place of every value that has a secret in it."""
-        return settings if is_clean(settings) else _dump(self._without(_load(settings)))
+        return _changed(settings, self._without)
 
     def hand_over(self) -> None:
         """Let processes that are started from now on know the values."""
@@ -52,7 +52,7 @@ class Withheld:
 
 def blanked(settings: str) -> str:
     """YAML for people to read: without secrets, and without signs for them."""
-    return settings if is_clean(settings) else _dump(redact_json(_load(settings)))
+    return _changed(settings, redact_json)
 
 
 def restored(found: Any, where: str) -> Any:
@@ -79,10 +79,10 @@ def _restored(found: Any, values: list[str], where: str, place: tuple[str, ...])
     return found
 
 
-def _load(text: str) -> Any:
-    return yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
-
-
-def _dump(found: Any) -> str:
-    text: str = yaml.safe_dump(found, sort_keys=False, allow_unicode=True)
-    return text
+def _changed(settings: str, change: Callable[[Any], Any]) -> str:
+    """YAML after a change to what it says; as it stands where that changes nothing."""
+    if is_clean(settings):
+        return settings
+    before = yaml.load(settings, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    after = change(before)
+    return settings if after == before else yaml.safe_dump(after, sort_keys=False, allow_unicode=True)

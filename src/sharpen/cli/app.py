@@ -39,6 +39,7 @@ COMMANDS = {
     "watch": "Follow the story of a job as it goes on.",
     "export": "Take what was learned along: a skill folder, a prompt or a Python file.",
     "eval": "Score a checkpoint or a skill on any split.",
+    "play": "Have a policy play, and film it.",
     "new": "Make a task of your own that trains at once.",
     "list": "Show tasks, trainers, models, gates, proposers and metrics.",
     "serve": "Serve a model over HTTP, as OpenAI's API.",

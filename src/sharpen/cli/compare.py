@@ -11,12 +11,13 @@ from sharpen.cli import measuring, options
 
 if TYPE_CHECKING:
     from sharpen.bench.changes import Changes
+    from sharpen.bench.comparison.aggregated import Aggregated
     from sharpen.bench.comparison.assembly import Compared, Wish
     from sharpen.bench.comparison.planned import Held
     from sharpen.bench.evidence.nouns import Arm
     from sharpen.bench.plan import Plan
 
-_FIXED = ("metric", "summary", "window", "points", "reach", "lower", "baseline", "pairs", "over", "margin")
+_FIXED = ("metric", "summary", "window", "points", "reach", "lower", "baseline", "pairs", "over", "margin", "normalise")
 
 
 @click.command(no_args_is_help=True)
@@ -33,9 +34,16 @@ _FIXED = ("metric", "summary", "window", "points", "reach", "lower", "baseline",
 @click.option(
     "--margin", type=float, metavar="X", help="A difference that would not matter; then equality can be shown."
 )
+@click.option(
+    "--normalise",
+    metavar="REFERENCE",
+    help="Also on a scale from random to reference: atari57, d4rl, classic, or LOW:HIGH.",
+)
 @click.option("--csv", "csv_file", type=click.Path(path_type=Path, dir_okay=False), help="Write the rows here.")
 @click.option("--html", "html_file", type=click.Path(path_type=Path, dir_okay=False), help="Write one page here.")
-@click.option("--plot", type=click.Path(path_type=Path, dir_okay=False), help="Draw to a .png or .svg (extra `plots`).")
+@click.option(
+    "--plot", type=click.Path(path_type=Path, dir_okay=False), help="Draw to a .svg, or a .png (extra `plots`)."
+)
 @click.option(
     "--plan", "plan_file", type=click.Path(path_type=Path), metavar="FILE",
     help="Judge by a plan (see `sharpen plan`), and say what differs from it.",
@@ -47,44 +55,53 @@ _FIXED = ("metric", "summary", "window", "points", "reach", "lower", "baseline",
 def command(
     context: click.Context, sources: tuple[str, ...], by: str, baseline: str | None, metric: str | None,
     summary: str | None, window: str, points: int, reach: float | None, lower: bool, pairs: str, over: str,
-    margin: float | None, csv_file: Path | None, html_file: Path | None, plot: Path | None, plan_file: Path | None,
-    since: str | None, runs: Path, as_json: bool,
+    margin: float | None, normalise: str | None, csv_file: Path | None, html_file: Path | None, plot: Path | None,
+    plan_file: Path | None, since: str | None, runs: Path, as_json: bool,
 ) -> int:  # fmt: skip
     """Say whether B is better than A (and C than A, ...), and by how much.
 
-    A and B are runs, jobs or checkpoints of sharpen, or CSV files, TensorBoard folders, W&B offline folders or Inspect logs.
+    A and B are runs, jobs or checkpoints of sharpen, or CSV files, TensorBoard folders, W&B offline folders or JSON exports,
+    or Inspect logs.
     SOURCE@ARM is one arm of several; one run alone is compared inside, its arms with the first.
     """
+    from sharpen.bench.comparison import references
+    from sharpen.bench.comparison.aggregated import aggregated
     from sharpen.bench.comparison.assembly import Wish, compare_all
-    from sharpen.bench.comparison.matchups import matchups
+    from sharpen.bench.comparison.matchups import able, matchups
     from sharpen.bench.comparison.measure import choose
     from sharpen.bench.comparison.pairing import parse
     from sharpen.bench.evidence.sources import arms_of
     from sharpen.core.errors import UsageError
+    from sharpen.report.page import files
     from sharpen.stats.errors import BadData
 
+    if plot is not None:
+        files.check(plot)
     plan = None if plan_file is None else _plan(context, plan_file)
     if plan is not None:
         baseline, metric, summary, window, points = plan.baseline, plan.metric, plan.summary, plan.window, plan.points
         reach, lower, pairs, over, margin = plan.reach, plan.lower, plan.pairs, plan.over, plan.margin
+        normalise = plan.normalise
     scorer = metric if summary in (None, "test") else None
     found = [(source, arms_of(source, runs, by=by, scorer=scorer)) for source in sources]
     met = matchups(found, baseline)
-    arms = list(dict.fromkeys(arm.name for pair in met for arm in pair))
-    by_name = {arm.name: arm for pair in met for arm in pair}
+    arms = list({arm.name: arm for pair in met for arm in pair}.values())
     try:
         measure = choose(
-            [by_name[name] for name in arms], metric=metric, summary=summary, window=window, points=points,
-            threshold=reach, lower=lower,
-        )  # fmt: skip
-        wish = Wish(measure, parse(pairs), over, margin=margin)
-        held = None if plan is None or plan_file is None else _held(plan, plan_file, met, wish)
-        compared = compare_all(met, wish) if held is None else list(held.compared)
+            arms, metric=metric, summary=summary, window=window, points=points, threshold=reach, lower=lower
+        )
+        scale = None if normalise is None else references.parse(normalise)
+        wish = Wish(measure, parse(pairs), over, margin=margin, normalise=scale)
+        met, left_out = able(met, measure)
+        held = None if plan is None or plan_file is None else _held(plan, plan_file, met, wish, left_out)
+        compared = compare_all(met, wish, left_out) if held is None else list(held.compared)
+        whole = aggregated(met, wish)
     except BadData as error:
         raise UsageError(str(error)) from error
-    changes = None if since is None else _changes(since, list(by_name.values()), runs)
-    _write(compared, [by_name[name] for name in arms], csv_file, html_file, plot)
-    _show(compared, held, changes, as_json)
+    changes = None if since is None else _changes(since, arms, runs)
+    shown = list({arm.name: arm for pair in met for arm in pair}.values())
+    _write(compared, whole, shown, csv_file, html_file, plot)
+    _show(compared, whole, held, changes, as_json)
     return 0
 
 
@@ -101,23 +118,26 @@ def _plan(context: click.Context, file: Path) -> Plan:
     return load(file)
 
 
-def _held(plan: Plan, file: Path, met: list[tuple[Arm, Arm]], wish: Wish) -> Held:
+def _held(plan: Plan, file: Path, met: list[tuple[Arm, Arm]], wish: Wish, left_out: list[str]) -> Held:
     """The comparison held against its plan, with the intervals of the look that this is. That somebody looked is noted."""
     from dataclasses import replace
 
     from sharpen.bench.comparison import planned
-    from sharpen.bench.comparison.assembly import compare_all
+    from sharpen.bench.comparison.assembly import comparable, compare_all
     from sharpen.bench.plan import locked, looks_taken, note_look
+    from sharpen.core.errors import UsageError
 
+    if all(old.name != plan.baseline for old, _ in met):
+        raise UsageError(f"the baseline of the plan can't be compared with. {'. '.join(left_out)}")
     lock, taken = locked(file), looks_taken(file)
-    met = planned.apart(plan, met)
     wish = replace(wish, level=1 - plan.alpha)
-    compared = compare_all(met, wish)
+    met = [pair for pair, _ in comparable(planned.apart(plan, met), wish)[0]]
+    compared = compare_all(met, wish, left_out)
     seeds = planned.seeds_of(plan, compared, met)
     look = planned.look_of(plan, seeds)
     if look is not None and look.level != plan.alpha:
         wish = replace(wish, level=1 - look.level)
-        compared = compare_all(met, wish)
+        compared = compare_all(met, wish, left_out)
     if lock is not None and lock.digest == plan.digest and seeds:
         note_look(file, max(seeds.values()))
     return planned.hold(plan, lock, compared, met, wish, taken)
@@ -138,33 +158,44 @@ def _changes(commit: str, arms: list[Arm], runs: Path) -> list[Changes]:
 
 
 def _write(
-    compared: list[Compared], arms: list[Arm], csv_file: Path | None, html_file: Path | None, plot: Path | None
+    compared: list[Compared],
+    whole: Aggregated | None,
+    arms: list[Arm],
+    csv_file: Path | None,
+    html_file: Path | None,
+    plot: Path | None,
 ) -> None:
     from sharpen.files import write_atomic
     from sharpen.report import comparison_files, pictures
+    from sharpen.report.page import files, svg
 
     if csv_file is not None:
-        write_atomic(csv_file, comparison_files.as_csv(compared))
+        write_atomic(csv_file, comparison_files.as_csv(compared, whole))
     if html_file is not None:
-        picture = pictures.compared_svg(compared, arms) if pictures.can_draw() else ""
-        write_atomic(html_file, comparison_files.as_page(compared, picture))
+        picture = svg.on_light(pictures.compared(compared, arms))
+        write_atomic(html_file, comparison_files.as_page(compared, picture, whole))
     if plot is not None:
-        pictures.save(pictures.compared(compared, arms), plot)
+        files.save(pictures.compared(compared, arms), plot)
 
 
-def _show(compared: list[Compared], held: Held | None, changes: list[Changes] | None, as_json: bool) -> None:
+def _show(
+    compared: list[Compared], whole: Aggregated | None, held: Held | None, changes: list[Changes] | None, as_json: bool
+) -> None:
     import json
 
     from sharpen.cli.running import console, show
-    from sharpen.report import comparison, comparison_files, protocol
+    from sharpen.report import comparison, comparison_arms, comparison_files, protocol
 
     if as_json:
         more = {
             **({} if held is None else {"plan": protocol.held_as_json(held)}),
             **({} if changes is None else {"changes": protocol.changes_as_json(changes)}),
         }
-        click.echo(json.dumps({**comparison_files.as_json(compared), **more}, ensure_ascii=False, allow_nan=False))
+        click.echo(
+            json.dumps({**comparison_files.as_json(compared, whole), **more}, ensure_ascii=False, allow_nan=False)
+        )
         return
-    show(console(), comparison.blocks(compared, () if held is None else protocol.held(held)))
+    beside = () if held is None else protocol.held(held)
+    show(console(), comparison.blocks(compared, beside, comparison_arms.blocks(compared, whole)))
     if changes is not None:
         show(console(), protocol.changes(changes))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +26,7 @@ INITIAL = "initial"
 @click.argument("what")
 @click.option("--task", metavar="T", help="A task's name or a data file; of a run: its own.")
 @click.option("--split", default="test", metavar="S", help="train, val or test (the default).")
+@click.option("--episodes", type=int, metavar="N", help="Of an environment: N fresh episodes instead of a split.")
 @click.option("--repeats", type=int, default=1, metavar="K", help="Attempts at each item, where they may differ.")
 @click.option("--against", metavar="OTHER", help="Also score OTHER (`initial`: the start), and compare in pairs.")
 @options.data_options
@@ -35,7 +36,9 @@ INITIAL = "initial"
 @click.option("--workers", type=int, metavar="N", help="Rollouts under way at once.")
 @options.runs_option
 @options.output_options
-def command(what: str, against: str | None, split: str, repeats: int, runs: Path, **given: Any) -> int:
+def command(
+    what: str, against: str | None, split: str, episodes: int | None, repeats: int, runs: Path, **given: Any
+) -> int:
     """Score WHAT: a run or a job's folder (its best), a checkpoint's folder, a skill file, or `initial` (the start).
 
     The task and the models are those of the run WHAT belongs to, unless others are given. Nothing that a ledger holds is
@@ -52,10 +55,12 @@ def command(what: str, against: str | None, split: str, repeats: int, runs: Path
     found = [_find(name, runs) for name in (what, against) if name is not None]
     home = next((one.home for one in found if one.home is not None), None)
     own_data = None if given["task"] is not None or home is None else home.run
-    config = _config(home, given)
+    config = _config(home, given, next((one.candidate for one in found if one.candidate is not None), None))
     setup = build(config, own_data, to_train=False).setup
+    if home is None:
+        setup = _measured_against(setup, next((one.benchmark for one in found if one.benchmark is not None), None))
     candidates = {one.label: setup.initial if one.candidate is None else one.candidate for one in found}
-    wish = evaluate.Wish(candidates, split, repeats)
+    wish = evaluate.Wish(candidates, split, repeats, episodes)
     if evaluate.samples(setup, wish) < repeats and not output.silent:
         say("the model gives the same answer every time: repeats tell nothing new, each item is attempted once")
     ledger = home.run.ledger if home is not None else runs / evaluate.NAME / "ledger.db"
@@ -74,6 +79,8 @@ class _Found:
     label: str
     candidate: Candidate | None
     home: Home | None
+    benchmark: dict[str, Any] | None = None
+    """What a checkpoint says its scores are measured against."""
 
 
 def _find(given: str, runs: Path) -> _Found:
@@ -90,7 +97,7 @@ def _find(given: str, runs: Path) -> _Found:
         home = None if around is None else home_of(*around)
         if around is not None and path.resolve() == around[1]:
             return _Found(path.name, _best_of(around[1]), home)
-        return _Found(given, checkpoints.load(path), home)
+        return _Found(given, checkpoints.load(path), home, checkpoints.about(path).get("benchmark"))
     try:
         run = find_run(given, runs)
     except UsageError as error:
@@ -101,6 +108,13 @@ def _find(given: str, runs: Path) -> _Found:
     if len(jobs) > 1 and (jobs[-1] / JOB_CONFIG).exists():
         raise UsageError(f"{run.path} is a study of {len(jobs)} jobs; name one of them, such as {jobs[0]}")
     return _Found(run.path.name, _best_of(jobs[-1]), home_of(run, jobs[-1]))
+
+
+def _measured_against(setup: Setup, told: dict[str, Any] | None) -> Setup:
+    """A checkpoint that lies outside of its run brings its benchmark along, unless another one is given."""
+    if told is None or setup.spec.benchmark is not None:
+        return setup
+    return replace(setup, spec=replace(setup.spec, benchmark=told))
 
 
 def _best_of(job: Path) -> Candidate:
@@ -115,14 +129,20 @@ def _best_of(job: Path) -> Candidate:
     return skill
 
 
-def _config(home: Home | None, given: dict[str, Any]) -> RunConfig:
-    """The job's own configuration with what is given in place of it; its budget is not ours."""
+def _config(home: Home | None, given: dict[str, Any], candidate: Candidate | None) -> RunConfig:
+    """The job's own configuration with what is given in place of it; its budget is not ours. A policy that lies outside of
+    its run says itself what it plays."""
     from sharpen.bench.config import BudgetConfig, load
     from sharpen.cli.train import train_settings
     from sharpen.core.errors import UsageError
+    from sharpen.tasks.gym import about
 
     settings = train_settings(given.pop("task"), **given)
     if home is None:
+        if "name" not in settings.get("task", {}) and candidate is not None and about.DESCRIPTION in candidate.parts:
+            played = about.read(candidate)
+            own_settings = {} if played is None else dict(played.architecture.settings)
+            settings["task"] = {"name": about.environment_of(candidate), "params": own_settings}
         if "task" not in settings or "name" not in settings["task"]:
             raise UsageError("which task? give --task NAME (see `sharpen list tasks`) or the path of a data file")
         return load(None, settings)
@@ -146,6 +166,7 @@ async def _measure(setup: Setup, wish: Wish, files: Files, how: How, silent: boo
 
 
 def _show(report: Report, files: Files, wish: Wish, output: Any) -> None:
+    from sharpen.bench.benchmark import with_normalised
     from sharpen.cli.running import console, show, shown
     from sharpen.report import scores
 
@@ -154,14 +175,16 @@ def _show(report: Report, files: Files, wish: Wish, output: Any) -> None:
         rows = {
             row.which: {
                 "candidate": row.candidate,
-                **dict(zip(names, row.score, strict=True)),
+                **with_normalised(dict(zip(names, row.score, strict=True)), names[:3], report.scale),
                 "attempts": row.samples,
                 "by_type": {kind: dict(zip(names, cells, strict=True)) for kind, cells in row.by_type.items()},
             }
             for row in report.evaluated
         }
-        gain = None if report.gain is None else report.gain.fields()
-        made = {"split": wish.split, "scores": rows, "difference": gain, "paid_calls": report.paid_calls}
+        gain = None
+        if report.gain is not None:
+            gain = with_normalised(report.gain.fields(), names[:3], report.scale, differences=True)
+        made = {"split": wish.where, "scores": rows, "difference": gain, "paid_calls": report.paid_calls}
         click.echo(json.dumps({**made, "calls": report.used.calls, "folder": str(files.folder)}))
     elif output.quiet:
         click.echo(scores.sentence(report))

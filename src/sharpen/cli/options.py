@@ -25,6 +25,15 @@ def runs_option(function: F) -> F:
     )(function)
 
 
+def reuse_option(function: F) -> F:
+    return click.option(
+        "--reuse",
+        multiple=True,
+        metavar="RUN",
+        help="Take over the finished jobs of RUN that are the same (repeatable).",
+    )(function)
+
+
 def output_options(function: F) -> F:
     """`--json` and `--quiet`."""
     function = click.option("--quiet", "-q", is_flag=True, help="No progress, and one line at the end.")(function)

@@ -9,6 +9,9 @@ import click
 
 from sharpen.cli import options
 
+SKIPPED = 4
+"""The exit code where everything is good but for jobs that need what is not here."""
+
 if TYPE_CHECKING:
     from sharpen.bench.conductor import Conductor, Told
     from sharpen.bench.layout import RunFolder
@@ -20,18 +23,31 @@ if TYPE_CHECKING:
 @click.argument("study")
 @click.argument("overrides", nargs=-1, metavar="[KEY=VALUE]...")
 @click.option("--name", metavar="NAME", help="The run's name; one that is there already is carried on.")
+@options.reuse_option
 @options.runs_option
 @options.output_options
-def command(study: str, overrides: tuple[str, ...], name: str | None, runs: Path, as_json: bool, quiet: bool) -> int:
+def command(
+    study: str,
+    overrides: tuple[str, ...],
+    name: str | None,
+    reuse: tuple[str, ...],
+    runs: Path,
+    as_json: bool,
+    quiet: bool,
+) -> int:
     """Carry out STUDY (a .yaml with tasks, trainers, seeds): every combination as a job of its own.
 
     The same command again goes on where it stopped: jobs at their end are kept, failed ones are tried again, and new ones
-    are added where the study has grown. Any setting can be given as KEY=VALUE, such as parallel=4 or seeds=10.
+    are added where the study has grown. Any setting can be given as KEY=VALUE, such as parallel=4 or seeds=10. A job that
+    needs a package or a program that is not here is skipped, and the exit code is then 4; strict=true makes it an error.
     """
+    from sharpen.bench.reuse import sources
     from sharpen.bench.study import load
     from sharpen.cli.running import Output
 
+    sources(reuse, runs)
     config = load(Path(study), overrides)
+    config = config.model_copy(update={"reuse": list(dict.fromkeys([*config.reuse, *reuse]))})
     return carry_out(config, folder_for(name or Path(study).stem, runs), Output(as_json, quiet))
 
 
@@ -47,23 +63,34 @@ def folder_for(name: str, runs: Path) -> RunFolder:
 
 def carry_out(study: StudyConfig, folder: RunFolder, output: Output) -> int:
     """Run or resume a study to its end. The exit code is 0 where all is good, 1 where a job failed, 3 where the total budget
-    left some undone."""
+    left some undone, 4 where some were skipped."""
     import asyncio
     import json
 
+    from sharpen.bench import reuse
     from sharpen.bench.conductor import Conductor
     from sharpen.bench.layout import locked, read_json
     from sharpen.bench.matrix import lay_out
     from sharpen.cli.running import console, fetch_weights, say, show, shown
+    from sharpen.report.study import shown_skipped
+    from sharpen.report.text import plural
 
-    jobs = lay_out(study).checked()
-    fetch_weights(jobs[0].parts.setup, silent=output.silent)
-    conductor = Conductor(study, jobs, folder, _teller(len(jobs), output))
+    matrix = lay_out(study)
+    jobs = matrix.checked()
+    found = reuse.find(jobs, reuse.sources(study.reuse, folder.path.parent, folder))
+    begun = {home.name for home in folder.jobs()}
+    taken = {job_id: one.run for job_id, one in found.items() if one.run is not None and job_id not in begun}
+    for job in [job for job in jobs if job.job_id not in taken][:1]:
+        fetch_weights(job.parts.setup, silent=output.silent)
+    conductor = Conductor(study, jobs, folder, _teller(len(jobs), output), matrix.skipped, taken)
     folder.path.mkdir(parents=True, exist_ok=True)
     with locked(folder.path):
         conductor.lay_out()
         if not output.silent:
-            say(f"{shown(folder.path)}: {len(jobs)} jobs, {study.parallel} at a time")
+            more = f"; {len(taken)} taken over from {', '.join(_names(taken))}" if taken else ""
+            say(f"{shown(folder.path)}: {plural(len(jobs), 'job')}, {study.parallel} at a time{more}")
+            for one in shown_skipped(matrix.skipped):
+                say(one)
         asyncio.run(_run(conductor))
     summary = read_json(folder.path / "summary.json")
     if output.as_json:
@@ -75,6 +102,10 @@ def carry_out(study: StudyConfig, folder: RunFolder, output: Output) -> int:
 
         show(console(), closing(folder.path))
     return _exit_code(summary["counts"], conductor)
+
+
+def _names(taken: dict[str, RunFolder]) -> list[str]:
+    return list(dict.fromkeys(run.path.name for run in taken.values()))
 
 
 def _teller(total: int, output: Output) -> Any:
@@ -89,7 +120,7 @@ def _teller(total: int, output: Output) -> Any:
             return
         count += 1
         cell, why = told.job.cell, f": {text.short(told.reason, 100)}" if told.reason else ""
-        words = f"{cell.task} · {cell.arm} · seed {cell.config.seed}: {told.state}{why}"
+        words = f"{cell.task} · {cell.arm} · seed {cell.draw}: {told.state}{why}"
         say(f"[{count}/{total}] {words} ({told.seconds:.1f} s)")
 
     return tell
@@ -127,4 +158,6 @@ def _exit_code(counts: dict[str, int], conductor: Conductor) -> int:
         return 1
     if conductor.stopping:
         return 130
-    return 3 if counts.get("not_run") else 0
+    if counts.get("not_run"):
+        return 3
+    return SKIPPED if counts.get("skipped") else 0

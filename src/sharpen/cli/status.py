@@ -48,18 +48,21 @@ def _all_runs(root: Path, as_json: bool) -> int:
 
 def _one_run(folder: RunFolder, as_json: bool) -> int:
     from sharpen.bench.artifacts import results
-    from sharpen.bench.layout import is_running
+    from sharpen.bench.layout import is_running, read_json
     from sharpen.cli.running import best_skill, console, place, show
     from sharpen.engine.replay import read_events
     from sharpen.report import closing
+    from sharpen.report.closing import evaluations
+    from sharpen.report.policies import is_policy
     from sharpen.report.standing import state_of
 
     rows, jobs = _standings(folder), folder.jobs()
+    planned = read_json(folder.path / "meta" / "manifest.json")["jobs"]
+    if max(len(jobs), len(planned)) > 1 and not as_json:
+        return _study(folder, rows if jobs else [])
     if not jobs:
         click.echo(json.dumps(dataclasses.asdict(rows[0])) if as_json else f"{rows[0].run}: nothing has happened yet")
         return 0
-    if len(jobs) > 1 and not as_json:
-        return _study(folder, rows)
     for job, row in zip(jobs, rows, strict=True):
         found = results(read_events(job / "events.jsonl"))
         if as_json:
@@ -69,7 +72,7 @@ def _one_run(folder: RunFolder, as_json: bool) -> int:
         out = console()
         show(out, [_table([row])])
         if found["steps"]:
-            show(out, [_steps(found["steps"])])
+            show(out, [evaluations(found) if is_policy(found) else _steps(found["steps"])])
         show(out, closing.closing(found, place(folder, job), best_skill(job)))
     return 0
 
@@ -82,9 +85,14 @@ def _study(folder: RunFolder, rows: list[Standing]) -> int:
 
     write_tables(folder)
     out = console()
-    show(out, [_table([dataclasses.replace(row, run=f"{row.job_id} seed {row.seed}") for row in rows])])
+    if rows:
+        show(out, [_table([dataclasses.replace(row, run=_job_name(row)) for row in rows])])
     show(out, closing(folder.path))
     return 0
+
+
+def _job_name(row: Standing) -> str:
+    return f"{row.job_id} seed {row.seed}{f', repeat {row.repeat}' if row.repeat else ''}"
 
 
 def _standings(folder: RunFolder) -> list[Standing]:
@@ -122,15 +130,30 @@ def _table(rows: list[Standing]) -> Any:
     from sharpen.report import closing, text
 
     # A run's name is there to be copied: other columns give way first.
-    made = closing.table("run", "state", "step", "best on val", "test", "calls", "tokens", "time", "last", left=2)
+    scaled = any(row.best_normalised is not None for row in rows)
+    head = (
+        "run",
+        "state",
+        "step",
+        "best on val",
+        "test",
+        *(["normalised"] * scaled),
+        "calls",
+        "tokens",
+        "time",
+        "last",
+    )
+    made = closing.table(*head, left=2)
     made.columns[0].no_wrap = True
     for row in rows:
         step = f"{row.step}/{row.steps}" if row.steps else str(row.step)
         test = text.NOTHING if row.before is None else f"{text.score(row.before)} → {text.score(row.after)}"
         since = None if row.last is None else time.time() - row.last
+        normalised = row.best_normalised if row.after_normalised is None else row.after_normalised
         made.add_row(
-            row.run, Text(row.state, style=_STYLES[row.state]), step, text.score(row.best), test, text.count(row.calls),
-            text.count(row.tokens), text.clock(row.seconds), text.age(since),
+            row.run, Text(row.state, style=_STYLES[row.state]), step, text.score(row.best), test,
+            *([text.score(normalised)] * scaled), text.count(row.calls), text.count(row.tokens), text.clock(row.seconds),
+            text.age(since),
         )  # fmt: skip
     return made
 

@@ -13,9 +13,12 @@ from sharpen.cli import options
 @click.argument("study")
 @click.argument("overrides", nargs=-1, metavar="[KEY=VALUE]...")
 @click.option("--manifest", type=click.Path(path_type=Path), metavar="PATH", help="Write the list of jobs to PATH.")
+@options.reuse_option
 @options.runs_option
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
-def command(study: str, overrides: tuple[str, ...], manifest: Path | None, runs: Path, as_json: bool) -> int:
+def command(
+    study: str, overrides: tuple[str, ...], manifest: Path | None, reuse: tuple[str, ...], runs: Path, as_json: bool
+) -> int:
     """Check STUDY: print its jobs with their ids and what they would take, or every problem at once.
 
     Pays for nothing, and writes nothing unless --manifest says where.
@@ -24,33 +27,43 @@ def command(study: str, overrides: tuple[str, ...], manifest: Path | None, runs:
 
     from sharpen.bench import outlook
     from sharpen.bench.matrix import Matrix, lay_out
+    from sharpen.bench.reuse import find, sources
     from sharpen.bench.study import look_at
+    from sharpen.cli.run import SKIPPED
     from sharpen.cli.running import console, show
     from sharpen.core.redact import redact, redact_json
     from sharpen.files import write_json
     from sharpen.report import text
-    from sharpen.report.study import shown_matrix
+    from sharpen.report.study import shown_matrix, shown_skipped
 
     config, said = look_at(Path(study), overrides)
     matrix = Matrix((), ()) if config is None else lay_out(config)
     found = [*said, *matrix.problems]
     records = {job.job_id: job.record() for job in matrix.jobs}
+    left_out = {one.row_id: one.record() for one in matrix.skipped}
     if found or config is None:
         if as_json:
-            click.echo(json.dumps(redact_json({"jobs": records, "problems": found}), ensure_ascii=False))
+            said_all = {"jobs": records, "skipped": left_out, "problems": found}
+            click.echo(json.dumps(redact_json(said_all), ensure_ascii=False))
         else:
             click.secho(f"{text.plural(len(found), 'problem')}:", fg="red", err=True)
             click.echo("\n".join(f"  {redact(problem)}" for problem in found), err=True)
+            for line in shown_skipped(matrix.skipped):
+                click.echo(line, err=True)
         return 2
     outlooks = [outlook.of_job(job, runs / "doctor") for job in matrix.jobs]
-    whole = outlook.of_all(outlooks, config.total, config.parallel)
-    for record, one in zip(records.values(), outlooks, strict=True):
+    elsewhere = find(matrix.jobs, others) if (others := sources([*config.reuse, *reuse], runs)) else {}
+    taken = {job_id for job_id, one in elsewhere.items() if one.run is not None}
+    to_run = [one for job, one in zip(matrix.jobs, outlooks, strict=True) if job.job_id not in taken]
+    whole = outlook.of_all(to_run, config.total, config.parallel)
+    for (job_id, record), one in zip(records.items(), outlooks, strict=True):
         record["estimate"] = one.record()
+        record |= elsewhere[job_id].record() if job_id in elsewhere else {}
     if as_json:
-        made = {"jobs": records, "problems": [], "estimate": whole.record()}
+        made = {"jobs": records, "skipped": left_out, "problems": [], "estimate": whole.record()}
         click.echo(json.dumps(redact_json(made), ensure_ascii=False))
     else:
-        show(console(), shown_matrix(config, matrix, outlooks, whole))
+        show(console(), shown_matrix(config, matrix, outlooks, whole, elsewhere))
     if manifest is not None:
-        write_json(manifest, {"jobs": records, "estimate": whole.record()})
-    return 0
+        write_json(manifest, {"jobs": {**records, **left_out}, "estimate": whole.record()})
+    return SKIPPED if left_out else 0

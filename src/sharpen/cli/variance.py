@@ -19,7 +19,9 @@ from sharpen.cli import measuring, options
 )
 @click.option("--most", type=click.IntRange(2, 10_000), metavar="N", help="The largest number of runs looked at.")
 @click.option(
-    "--output", type=click.Path(path_type=Path, dir_okay=False), help="Draw to a .png or .svg (extra `plots`)."
+    "--output",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Draw to a .svg, or a .png (extra `plots`).",
 )
 @click.option("--by", type=click.Choice(["arm", "trainer"]), default="arm", help="What makes an arm inside one run.")
 @options.runs_option
@@ -40,8 +42,11 @@ def command(
     from sharpen.cli.running import console, show
     from sharpen.core.errors import UsageError
     from sharpen.report import pictures, spread
+    from sharpen.report.page import files
     from sharpen.stats.errors import BadData
 
+    if output is not None:
+        files.check(output)
     arms = [arm for source in sources for arm in arms_of(source, runs, by=by, scorer=metric)]
     try:
         measure = choose(
@@ -51,15 +56,7 @@ def command(
     except BadData as error:
         raise UsageError(str(error)) from error
     if output is not None:
-        if len(found) > 1:
-            names = ", ".join(one.name for one in found)
-            raise UsageError(
-                f"one picture shows one arm on one task, and these are {len(found)} ({names}): name one as SOURCE@ARM"
-            )
-        one = found[0]
-        pictures.save(
-            pictures.enough(one.enough, measure.words, one.name, at_hand=len(one.values), paired=paired), output
-        )
+        files.save(pictures.enough(found, measure, paired=paired), output)
     if as_json:
         click.echo(json.dumps(spread.as_json(found), ensure_ascii=False, allow_nan=False))
     else:

@@ -43,6 +43,7 @@ def command(job: str, no_follow: bool, runs: Path) -> int:
     Ctrl-C ends the watching, not the job.
     """
     from sharpen.bench.config import load
+    from sharpen.bench.reopening import home_of
     from sharpen.cli.running import console, say, shown
 
     run, folder = _begun(job, runs, 0.0 if no_follow else _PATIENCE)
@@ -50,7 +51,7 @@ def command(job: str, no_follow: bool, runs: Path) -> int:
         click.echo(f"{run.path.name}: nothing has happened yet")
         return 0
     display = _display(console(), live=not no_follow)
-    watch = Watch(folder, display, load(run.config).budget.calls)
+    watch = Watch(folder, display, load(home_of(run, folder).config).budget.calls)
     try:
         alive = watch.follow(wait=not no_follow)
     except KeyboardInterrupt:

@@ -1,8 +1,13 @@
-"""What is being trained: named text parts, immutable, known by their digest."""
+"""What is being trained: named text parts, immutable, known by their digest.
+
+Weights and other things that are no text lie in files beside the parts. A part names them by their digest, so the parts
+alone say which candidate it is; where its files lie does not matter to it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from types import MappingProxyType
 
 from sharpen.core.digest import digest
@@ -14,15 +19,21 @@ class Candidate:
     """An immutable set of named texts. `SKILL.md` is the main part, or the first by name where there is none. The parts
     stand in one order, main part first, so that candidates with the same digest look the same to whoever reads them."""
 
-    __slots__ = ("_digest", "_parts")
+    __slots__ = ("_digest", "_files", "_parts")
 
-    def __init__(self, parts: Mapping[str, str] | str) -> None:
+    def __init__(self, parts: Mapping[str, str] | str, files: Mapping[str, Path] | None = None) -> None:
         named = {MAIN_PART: parts} if isinstance(parts, str) else dict(parts)
         if not named:
             raise ValueError("a candidate needs at least one part")
         ordered = sorted(named.items(), key=lambda part: (part[0] != MAIN_PART, part[0]))
         self._parts: Mapping[str, str] = MappingProxyType(dict(ordered))
+        self._files: Mapping[str, Path] = MappingProxyType(dict(files or {}))
         self._digest = digest(named)
+
+    @property
+    def files(self) -> Mapping[str, Path]:
+        """Where what is no text lies, by name; empty where there is none, or none any more."""
+        return self._files
 
     @property
     def parts(self) -> Mapping[str, str]:

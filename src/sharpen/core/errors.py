@@ -26,6 +26,11 @@ class UsageError(SharpenError):
     exit_code = 2
 
 
+class MissingRequirement(UsageError):
+    """A package or a program is not here. The message says which, and how to get it. A study goes on without the jobs that
+    need it."""
+
+
 class BudgetExhausted(SharpenError):
     """The next call would pass a cap. Nothing was sent."""
 

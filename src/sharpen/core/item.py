@@ -23,6 +23,11 @@ class Item:
         """Identity by content: two items with the same id and different content are different."""
         return digest([self.id, dict(self.inputs), self.reference, self.type])
 
+    @cached_property
+    def content(self) -> str:
+        """What two items have in common that differ in nothing but their ids."""
+        return digest(["", dict(self.inputs), self.reference, self.type])
+
     @property
     def text(self) -> str:
         """The input as one text: the field `input` where there is one, else every field on a line of its own."""

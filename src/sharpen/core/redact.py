@@ -12,6 +12,7 @@ import json
 import os
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 
 from sharpen.core.digest import Json
 
@@ -62,6 +63,7 @@ def remember_settings(value: Json, *, named: bool = False) -> None:
                 remember(found.group(2))
 
 
+@lru_cache(4096)
 def names_secret(key: str) -> bool:
     return key.lower() not in _HARMLESS and _NAMES.search(key) is not None
 

@@ -42,10 +42,10 @@ class Splits:
                     where = f"twice in {name}" if home[item.id] == name else f"in {home[item.id]} and in {name}"
                     raise UsageError(f"item id {item.id!r} occurs {where}; ids must be unique over all splits")
                 home[item.id] = name
-                same = Item("", item.inputs, item.reference, item.type).digest
-                if content.setdefault(same, name) != name:
+                if content.setdefault(item.content, name) != name:
                     raise UsageError(
-                        f"item {item.id!r} of {name} has the same content as one in {content[same]}; splits must be disjoint"
+                        f"item {item.id!r} of {name} has the same content as one in {content[item.content]}; "
+                        "splits must be disjoint"
                     )
 
     def __getitem__(self, name: str) -> tuple[Item, ...]:
@@ -115,6 +115,12 @@ class Task:
     no model, and none is opened for it."""
     objectives: Mapping[str, Objective] = {}
     """What the task aims at, where it is several things. Each is a measure that every scored outcome gives."""
+    trainee: str = "text"
+    """What is trained on it: `text`, or a `policy` with weights. A trainer trains one of them."""
+    score_range: tuple[float, float] = (0.0, 1.0)
+    """Between what scores lie. Those of text always lie in 0..1; the returns of an environment lie anywhere."""
+    protocol: str = ""
+    """How scores are measured, in words, where a score means little without it."""
     untrainable: str = ""
     """Why nothing of the task can be trained, where that is so. It can then be evaluated, and training refuses at once."""
 
@@ -123,6 +129,10 @@ class Task:
 
     def seed(self) -> Candidate:
         raise NotImplementedError
+
+    def episodes(self, count: int, seed: int = 0) -> tuple[Item, ...]:
+        """So many fresh items that are in no split, where a task can make them without end."""
+        raise UsageError(f"task {self.name!r} has the items of its splits and no more; --episodes is for environments")
 
     async def rollout(self, item: Item, candidate: Candidate, attempt: Attempt) -> Outcome:
         raise NotImplementedError

@@ -1,40 +1,59 @@
-"""Candidates saved to disk: a folder per checkpoint with its parts and what is known of it."""
+"""Candidates saved to disk: a folder per checkpoint with its parts, its files and what is known of it."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 from sharpen.core.candidate import MAIN_PART, Candidate
 from sharpen.core.digest import Json
 from sharpen.core.errors import UsageError
-from sharpen.files import write_atomic, write_json
+from sharpen.files import json_text, write_folder
 
 SCHEMA_VERSION = 1
-_METADATA = "metadata.json"
+FOLDER = "checkpoints"
+METADATA = "metadata.json"
 _PARTS = "parts"
 
 
-def save(folder: Path, candidate: Candidate, step: int, metrics: Mapping[str, Json], *, name: str = "") -> str:
-    """Write a checkpoint and return its path relative to the job's folder. Writing it again changes nothing."""
-    relative = PurePosixPath("checkpoints") / (name or f"step_{step:04d}")
-    home = folder / relative
-    before = set(home.glob(f"{_PARTS}/**/*")) if home.exists() else set()
-    for part, text in candidate.parts.items():
-        write_atomic(home / _PARTS / safe_part(part), text)
-    for stale in before - {home / _PARTS / part for part in candidate.parts}:
-        if stale.is_file():
-            stale.unlink()
+def save(
+    folder: Path,
+    candidate: Candidate,
+    step: int,
+    metrics: Mapping[str, Json],
+    *,
+    name: str = "",
+    more: Mapping[str, Json] | None = None,
+) -> str:
+    """Write a checkpoint, whole or not at all, and return its path relative to the job's folder. Writing it again changes
+    nothing. `more` is what else its metadata say."""
+    relative = PurePosixPath(FOLDER) / (name or f"step_{step:04d}")
     about = {
         "schema_version": SCHEMA_VERSION,
         "step": step,
         "candidate": candidate.digest,
         "parts": list(candidate.parts),
+        **({"files": sorted(candidate.files)} if candidate.files else {}),
         "metrics": dict(metrics),
+        **(more or {}),
     }
-    write_json(home / _METADATA, about)
+    contents: dict[str, str | bytes | Path] = {
+        f"{_PARTS}/{safe_part(part)}": text for part, text in candidate.parts.items()
+    }
+    contents |= candidate.files
+    write_folder(folder / relative, {**contents, METADATA: json_text(about)})
     return str(relative)
+
+
+def about(checkpoint: Path) -> dict[str, Any]:
+    """What a checkpoint says of itself; nothing where it is none."""
+    try:
+        found: dict[str, Any] = json.loads((checkpoint / METADATA).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return found
 
 
 def load(folder: Path) -> Candidate:
@@ -46,14 +65,14 @@ def load(folder: Path) -> Candidate:
             f"no skill or checkpoint at {folder} (looked for in {folder.resolve().parent}); expected a text file, a folder "
             "of text files, or a checkpoint"
         )
-    about = folder / _METADATA
-    if about.exists():
-        names = json.loads(about.read_text(encoding="utf-8"))["parts"]
-        return Candidate({name: _read(folder / _PARTS / name) for name in names})
-    files = sorted(path for path in folder.rglob("*") if path.is_file() and not path.name.startswith("."))
-    if not files:
-        raise UsageError(f"no text parts in {folder}; expected SKILL.md or a checkpoint with {_METADATA}")
-    return _written(folder, {path.relative_to(folder).as_posix(): _read(path) for path in files})
+    said = about(folder)
+    if "parts" in said:
+        files = {name: folder / name for name in said.get("files", ()) if (folder / name).exists()}
+        return Candidate({name: _read(folder / _PARTS / name) for name in said["parts"]}, files)
+    texts = sorted(path for path in folder.rglob("*") if path.is_file() and not path.name.startswith("."))
+    if not texts:
+        raise UsageError(f"no text parts in {folder}; expected SKILL.md or a checkpoint with {METADATA}")
+    return _written(folder, {path.relative_to(folder).as_posix(): _read(path) for path in texts})
 
 
 def _written(source: Path, parts: Mapping[str, str]) -> Candidate:

@@ -72,6 +72,28 @@ class ObjectivesStated(Event):
 
 
 @dataclass(frozen=True)
+class BenchmarkStated(Event):
+    """Follows the start of a job whose scores are measured against something: a benchmark's row, and how the task measures
+    its scores, in words."""
+
+    random_score: float | None
+    human_score: float | None
+    reference: str
+    protocol: str
+    scale: float
+    best_metric: str
+    best_metric_mode: str
+    task_protocol: str
+
+
+@dataclass(frozen=True)
+class RepeatStated(Event):
+    """Follows the start of a job that repeats another with the same seed."""
+
+    repeat: int
+
+
+@dataclass(frozen=True)
 class Measured(Event):
     """Rollouts of one or more (candidate, sample) groups. `items` is a split's name where all of it was asked for, else a
     list of ids. `hard` and `soft` are in item order, with null for a failure; `soft` is absent (null) where it equals
@@ -171,6 +193,17 @@ class Gained(Event):
     high: float | None
     items: int
     method: str
+
+
+@dataclass(frozen=True)
+class Normalised(Event):
+    """What was told just before on the benchmark's scale: `what` is confirmed, test/WHICH or gain/WHICH. None where there
+    was no score."""
+
+    what: str
+    value: float | None
+    low: float | None
+    high: float | None
 
 
 @dataclass(frozen=True)

@@ -42,6 +42,7 @@ class Gateway:
         *,
         policy: RetryPolicy | None = None,
         on_retry: Callable[[Retry], None] | None = None,
+        repeat: int = 0,
     ) -> None:
         self.models = models
         self.stopping = False
@@ -50,6 +51,7 @@ class Gateway:
         self._budget = budget
         self._policy = policy or RetryPolicy()
         self._on_retry = on_retry
+        self._repeat = repeat
         self._flying: dict[bytes, asyncio.Future[Reply]] = {}
         self.limiters: dict[str, Limiter] = {}
         for model in models.values():
@@ -71,7 +73,8 @@ class Gateway:
             draw = None
         else:
             request = dataclasses.replace(request, seed=_seed(draw))
-        key = reply_key(model.identity, request, draw)
+        # A repetition asks the very same again, the request's seed included; only what it is told is its own.
+        key = reply_key(model.identity, request, draw, repeat=self._repeat)
         stored = self._ledger.reply(key)
         while stored is None and key in self._flying:
             stored = await _landing(self._flying[key])

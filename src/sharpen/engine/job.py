@@ -10,23 +10,23 @@ from __future__ import annotations
 import asyncio
 import time
 from array import array
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sharpen.core.benchmark import Benchmark
 from sharpen.core.candidate import Candidate
 from sharpen.core.chat import Message
 from sharpen.core.digest import Json
 from sharpen.core.errors import TooManyFailures
 from sharpen.core.item import Item
-from sharpen.core.outcome import Failure, FailureKind, Outcome
+from sharpen.core.outcome import Outcome
 from sharpen.core.rng import Stream
-from sharpen.core.task import SPLITS, Splits, Task
+from sharpen.core.task import Splits, Task
 from sharpen.core.usage import Usage
-from sharpen.engine import checkpoints
 from sharpen.engine.asking import Answer, Question, put
 from sharpen.engine.budget import Budget
 from sharpen.engine.evaluation import Evaluation, Group, Scores
@@ -35,9 +35,11 @@ from sharpen.engine.executor import run_all
 from sharpen.engine.gateway import Gateway, Stopped
 from sharpen.engine.meter import Meter, Tally, minus, rows
 from sharpen.engine.metric import HARD, Metric
+from sharpen.engine.recounting import describe, failures_on_record
 from sharpen.engine.replay import Slot, Story
 from sharpen.engine.rollouts import LiveAttempt, Sampling, attempt_item
 from sharpen.engine.scoreboard import NOBODY, Scoreboard, Wishes
+from sharpen.engine.shelf import Retention, Shelf
 from sharpen.engine.spec import JobSpec
 from sharpen.ledger.keys import RolloutKeys
 from sharpen.ledger.store import Ledger
@@ -46,6 +48,7 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
     from sharpen.engine.comparing import Comparison
+    from sharpen.engine.stretches import Grown
     from sharpen.gates.base import Gate
 
 
@@ -79,6 +82,8 @@ class Runtime:
     workers: int = 64
     max_failures: float = 0.1
     """Share of one measurement's rollouts that may fail before the job stops."""
+    keep: Retention | None = None
+    """How many checkpoints of a policy stay."""
 
 
 @dataclass(eq=False)
@@ -105,7 +110,15 @@ class Job:
     def __post_init__(self) -> None:
         # Who writes the edits does not matter to a rollout: jobs with different optimizers share theirs.
         models = {role: identity for role, identity in self.spec.models.items() if role != "optimizer"}
-        self._keys = RolloutKeys(self.spec.task, self.spec.task_version, models, self.spec.render, self.sampling.seed)
+        self._keys = RolloutKeys(
+            self.spec.task,
+            self.spec.task_version,
+            models,
+            self.spec.render,
+            self.sampling.seed,
+            repeat=self.spec.repeat,
+        )
+        self.shelf = Shelf(self.folder, Benchmark.from_row(self.spec.benchmark), self.runtime.keep)
 
     @property
     def repeatable(self) -> bool:
@@ -173,7 +186,10 @@ class Job:
             raise
         self.meter.add(self._stage, purpose, used)
         evaluations = [self._evaluation(group, numbers) for group, numbers in wishes.by_group()]
-        described = [self._describe(g, e, ns) for (g, ns), e in zip(wishes.by_group(), evaluations, strict=True)]
+        described = [
+            describe(e, g.sample, self.splits, [self._failed.get(number) for number in ns])
+            for (g, ns), e in zip(wishes.by_group(), evaluations, strict=True)
+        ]
         self.runtime.story.fill(slot, Measured(self._stage, purpose, described, rows(used), reused))
         return evaluations
 
@@ -215,10 +231,31 @@ class Job:
             return None
         return self._board.hard[number], self._board.soft[number]
 
-    def checkpoint(self, candidate: Candidate, step: int, metrics: Mapping[str, Json], *, name: str = "") -> None:
-        """Save a candidate with its scores, under its step's name or a name of its own."""
-        path = checkpoints.save(self.folder, candidate, step, metrics, name=name)
+    def checkpoint(
+        self, candidate: Candidate, step: int, metrics: Mapping[str, Json], *, name: str = "", leads: bool = False
+    ) -> None:
+        """Save a candidate with its scores, under its step's name or a name of its own. One that `leads` is the best so far,
+        by its score on val."""
+        path = self.shelf.save(candidate, step, metrics, name=name)
         self.emit(Checkpointed(step, candidate.digest, path, dict(metrics)))
+        if leads:
+            value = metrics.get("val")
+            self.shelf.led(candidate, step, value if isinstance(value, int | float) else None)
+            if not self.runtime.story.replaying:
+                self.shelf.settle(candidate)
+
+    async def advance(self, work: Callable[[], Awaitable[Grown]]) -> tuple[Candidate, int]:
+        """A policy trained for another stretch by `work`, saved with all that going on needs, and the step it is at. What
+        was trained before is not trained again."""
+        from sharpen.engine.stretches import advance
+
+        return await advance(self, work)
+
+    def evaluated(self, policy: Candidate, step: int, found: Evaluation) -> bool:
+        """Take down how a policy did on the episodes that select. Says whether it is the best so far; it is kept, then."""
+        from sharpen.engine.stretches import evaluated
+
+        return evaluated(self, policy, step, found)
 
     def _is_fresh(self, number: int) -> bool:
         """Whether a rollout is neither known nor about to be."""
@@ -227,7 +264,7 @@ class Job:
     async def _obtain(self, fresh: array[int], wishes: Wishes, slot: Slot) -> dict[str, Usage]:
         """Get the outcomes of `fresh` from the ledger, from the story, or by carrying them out. Returns what they used."""
         usage = Tally()
-        todo = self._look_up(fresh, wishes, _failures_on_record(slot), usage)
+        todo = self._look_up(fresh, wishes, failures_on_record(slot.expected), usage)
         self.progress.done += len(fresh) - len(todo)
 
         async def carry_out(place: int) -> None:
@@ -347,47 +384,3 @@ class Job:
             return outcome
 
         return load
-
-    def _describe(self, group: Group, evaluation: Evaluation, numbers: array[int]) -> dict[str, Json]:
-        whole = next((name for name in SPLITS if _same_items(group.items, self.splits[name])), None)
-        failed = {}
-        for item, number in zip(group.items, numbers, strict=True):
-            if item.id in evaluation.failures:
-                failure = evaluation.failures[item.id]
-                failed[item.id] = [failure.kind, failure.message, rows(self._failed[number].usage)]
-        soft = None if evaluation.soft == evaluation.hard else [_compact(score) for score in evaluation.soft]
-        described: dict[str, Json] = {
-            "candidate": group.candidate.digest,
-            "sample": group.sample,
-            "items": whole or [item.id for item in group.items],
-            "hard": [_compact(score) for score in evaluation.hard],
-            "soft": soft,
-            "failed": failed,
-        }
-        if evaluation.measures:
-            described["measures"] = {name: list(values) for name, values in evaluation.measures.items()}
-        return described
-
-
-def _failures_on_record(slot: Slot) -> dict[tuple[str, int, str], Outcome]:
-    """What the story says about failures at this place: history is not tried again, only what it did not reach is."""
-    if slot.expected is None or slot.expected.get("type") != Measured.type:
-        return {}
-    found = {}
-    for group in slot.expected["groups"]:
-        for item_id, (kind, message, used) in group["failed"].items():
-            usage = {role: Usage.from_told(row) for role, row in used.items()}
-            failure = Failure(FailureKind(kind), message)
-            found[(group["candidate"], group["sample"], item_id)] = Outcome(
-                item_id, None, None, usage=usage, failure=failure
-            )
-    return found
-
-
-def _same_items(some: Sequence[Item], others: Sequence[Item]) -> bool:
-    return len(some) == len(others) and all(a.id == b.id for a, b in zip(some, others, strict=True))
-
-
-def _compact(score: float | None) -> float | int | None:
-    """0 and 1 as integers: most scores are, and the file is half as long."""
-    return int(score) if score in (0.0, 1.0) else score

@@ -18,6 +18,7 @@ from sharpen.engine.job import Job, Progress, Runtime
 from sharpen.engine.replay import Story
 from sharpen.engine.retry import Retry, RetryPolicy
 from sharpen.engine.rollouts import Sampling
+from sharpen.engine.shelf import Retention
 from sharpen.engine.spec import JobSpec
 from sharpen.ledger.store import Ledger
 from sharpen.models.base import Model
@@ -43,6 +44,7 @@ class How:
     workers: int = 64
     max_failures: float = 0.1
     retry: RetryPolicy = field(default_factory=RetryPolicy)
+    keep: Retention | None = None
 
 
 EVENTS = "events.jsonl"
@@ -72,8 +74,10 @@ async def open_job(setup: Setup, folder: Path, ledger_path: Path, how: How) -> A
     try:
         with Ledger(ledger_path) as ledger:
             budget = Budget(how.caps, lambda: 0.0 if story.replaying else elapsed())
-            gateway = Gateway(setup.models, ledger, budget, policy=how.retry, on_retry=note_retry)
-            runtime = Runtime(gateway, ledger, story, budget, how.workers, how.max_failures)
+            gateway = Gateway(
+                setup.models, ledger, budget, policy=how.retry, on_retry=note_retry, repeat=setup.spec.repeat
+            )
+            runtime = Runtime(gateway, ledger, story, budget, how.workers, how.max_failures, how.keep)
             job = Job(setup.spec, setup.task, setup.splits, setup.initial, folder, setup.sampling, runtime, progress)
             try:
                 for model in setup.models.values():

@@ -76,12 +76,17 @@ class Story:
             self._slots.remove(slot)
             self._tell_what_is_due()
 
+    def upcoming(self) -> dict[str, Any] | None:
+        """The line that was told next, where the story went on from here before."""
+        n = self._next + len(self._slots)
+        return self._told[n] if n < len(self._told) else None
+
     def stop_where_it_stopped(self) -> None:
         """Raise `BudgetExhausted` if that is what the story says happened next. Where a budget ended may have hung on the
         clock, and so it is not worked out again when the story is retold."""
-        n = self._next + len(self._slots)
-        if n < len(self._told) and self._told[n].get("type") == BudgetEnded.type:
-            raise BudgetExhausted(self._told[n]["message"])
+        told = self.upcoming()
+        if told is not None and told.get("type") == BudgetEnded.type:
+            raise BudgetExhausted(told["message"])
 
     def close(self) -> None:
         os.close(self._file)

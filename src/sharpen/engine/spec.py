@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass, fields
 from typing import Any
 
 from sharpen.core.digest import Json, digest
@@ -26,10 +26,17 @@ class JobSpec:
     splits: dict[str, list[Json]]
     candidate: str
     seed: int
+    benchmark: dict[str, Json] | None = None
+    """`Benchmark.row()`, where scores are measured against something."""
+    repeat: int = 0
+    """Which repetition of the same seed this is: what differs between repetitions is not the seed's doing."""
 
     @property
     def job_id(self) -> str:
-        return digest([getattr(self, name) for name in self.__dataclass_fields__])[:ID_DIGITS]
+        """Of everything that is said; what is not said leaves no trace, so that ids outlast new things to say."""
+        always = [getattr(self, field.name) for field in fields(self) if field.default is MISSING]
+        optional = [(field.name, getattr(self, field.name)) for field in fields(self) if field.default is not MISSING]
+        return digest([*always, *([name, value] for name, value in optional if value)])[:ID_DIGITS]
 
 
 def describe_splits(splits: Splits) -> dict[str, list[Json]]:

@@ -4,7 +4,7 @@ Everything happens on the event loop's own thread, because waiting for a second 
 rows are committed in groups: after at most a handful, and in any case before the event loop next waits for anything, so that
 a killed process has lost next to nothing that was paid for. Commits go to the write-ahead log without waiting for the
 platter; folding the log into the file, which does wait, is done by a thread of its own. Several processes may use one
-ledger: rollouts of the others are seen at once, their replies from the next time it is opened.
+ledger: rollouts of the others are seen at once, their replies at the latest when it is opened next.
 
 When the disk fills up, a small file kept for that moment is given up so that what was already paid for, and what was under
 way, still gets in; from then on the ledger refuses further work with a `StorageError`.
@@ -32,6 +32,8 @@ from sharpen.core.usage import Usage
 SCHEMA_VERSION = 1
 _CHUNK = 500
 _GROUP = 32
+_IN_VAIN = 200
+"""Replies that were asked for and not there, before those that are there are learnt by heart."""
 _OPENING_SECONDS = 30.0
 _SPARE_BYTES = 1 << 20
 _FOLD_BYTES = 8 << 20
@@ -79,13 +81,13 @@ class Ledger:
         self._commit_is_due = False
         self._folding: threading.Thread | None = None
         self._since_fold = 0
+        self._asked_in_vain = 0
+        self._paid_replies: _Filter | None = None
+        """Made once it is worth its making: a small job asks for less than a large ledger holds."""
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._db = _patiently(lambda: _prepared(path))
             self._check_version()
-            self._paid_replies = _Filter()
-            for (key,) in self._db.execute("SELECT key FROM replies"):
-                self._paid_replies.add(key)
             if not self._spare.exists():
                 _reserve(self._spare, _SPARE_BYTES)
         except (sqlite3.Error, OSError) as error:
@@ -103,7 +105,7 @@ class Ledger:
         if self._folding is not None:
             self._folding.join()
         self._db.close()
-        if self._error is None:
+        if self._error is None and not self._log.exists():  # nobody else has it open, who may need the room
             self._spare.unlink(missing_ok=True)
 
     def scores(self, keys: Iterable[bytes]) -> dict[bytes, Scored]:
@@ -148,12 +150,13 @@ class Ledger:
     def reply(self, key: bytes) -> Reply | None:
         """A stored model reply. Whoever finds none will pay for one, so a ledger that can't keep it refuses here."""
         self._raise_if_broken()
-        if not self._paid_replies.may_hold(key):
+        if self._paid_replies is not None and not self._paid_replies.may_hold(key):
             return None
         if key in self._replies:
             self._commit()
         row = self._db.execute("SELECT text,finish,tool_calls,usage FROM replies WHERE key=?", (key,)).fetchone()
         if row is None:
+            self._note_in_vain()
             return None
         text, finish, tool_calls, usage = row
         calls = tuple(json.loads(tool_calls)) if tool_calls != "[]" else ()
@@ -165,7 +168,8 @@ class Ledger:
         calls = json.dumps([dict(call) for call in reply.tool_calls]) if reply.tool_calls else "[]"
         usage = _as_json(reply.usage.row())
         self._replies[key] = (key, model, role, kept, _text(reply.text), reply.finish, calls, usage, time.time())
-        self._paid_replies.add(key)
+        if self._paid_replies is not None:
+            self._paid_replies.add(key)
         self._commit_soon()
 
     def flush(self) -> None:
@@ -180,13 +184,25 @@ class Ledger:
         return {table: self._db.execute(f"SELECT COUNT(*) FROM {table}").fetchone()[0] for table in tables}
 
     def _check_version(self) -> None:
-        self._db.execute("INSERT OR IGNORE INTO about VALUES('schema_version', ?)", (str(SCHEMA_VERSION),))
-        found = self._db.execute("SELECT value FROM about WHERE name='schema_version'").fetchone()[0]
+        asked = "SELECT value FROM about WHERE name='schema_version'"
+        row = self._db.execute(asked).fetchone()
+        if row is None:
+            self._db.execute("INSERT OR IGNORE INTO about VALUES('schema_version', ?)", (str(SCHEMA_VERSION),))
+            row = self._db.execute(asked).fetchone()
+        found = row[0]
         if found != str(SCHEMA_VERSION):
             self._db.close()
             raise UsageError(
                 f"{self.path} is a ledger of schema version {found}; this sharpen reads version {SCHEMA_VERSION}"
             )
+
+    def _note_in_vain(self) -> None:
+        self._asked_in_vain += 1
+        if self._paid_replies is None and self._asked_in_vain == _IN_VAIN:
+            self._commit()
+            self._paid_replies = _Filter()
+            for (key,) in self._db.execute("SELECT key FROM replies"):
+                self._paid_replies.add(key)
 
     def _raise_if_broken(self) -> None:
         if self._error is not None:

@@ -156,6 +156,8 @@ def _recording(name: str, settings: dict[str, Any]) -> Model:
 
 def _check_settings(name: str, factory: Factory, settings: dict[str, Any]) -> None:
     """Refuse a setting that the factory has no parameter for; one that takes any checks them itself."""
+    if not settings:
+        return
     parameters = list(inspect.signature(factory).parameters.values())[1:]
     if any(p.kind is p.VAR_KEYWORD for p in parameters):
         return

@@ -15,8 +15,9 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
+from sharpen.bench import benchmark
 from sharpen.core.candidate import Candidate
-from sharpen.report import objectives, steps, text
+from sharpen.report import objectives, policies, steps, text
 
 Results = Mapping[str, Any]
 Block = Text | Table
@@ -46,15 +47,12 @@ class Place:
 
 def closing(results: Results, place: Place, skill: Candidate | None) -> Iterator[Block]:
     """All sections that have something to say, each under its heading."""
-    sections = (
+    sections: tuple[tuple[str, list[Block | None]], ...] = (
         ("Ended early", [ended_early(results)]),
-        ("Test", [verdict(results), scores(results), by_type(results), confirmation(results)]),
+        ("Test", [verdict(results), scores(results), by_type(results), confirmation(results), scale(results)]),
         ("Objectives", [objectives.tested(results["objectives"]), *objectives.front(results["objectives"])]),
-        ("The trained skill" if changed(results) else "The skill", [trained(skill)]),
-        ("What each accepted edit brought", [accepted(results)]),
-        ("Steps", [counts(results)]),
-        ("Cost", [costs(results)]),
-        ("Where everything is", [whereabouts(place)]),
+        *_about_trained(results, skill),
+        ("Where everything is", [whereabouts(place, policy=policies.is_policy(results))]),
         ("What to try next", [next_steps(results, place)]),
     )
     for name, blocks in sections:
@@ -62,6 +60,18 @@ def closing(results: Results, place: Place, skill: Candidate | None) -> Iterator
         if there:
             yield heading(name)
             yield from there
+
+
+def _about_trained(results: Results, skill: Candidate | None) -> Iterator[tuple[str, list[Block | None]]]:
+    if policies.is_policy(results):
+        yield "The policy", [policies.described(skill)]
+        yield "Evaluations", [policies.evaluations(results)]
+        yield "Time", [policies.times(results)]
+        return
+    yield "The trained skill" if changed(results) else "The skill", [trained(skill)]
+    yield "What each accepted edit brought", [accepted(results)]
+    yield "Steps", [counts(results)]
+    yield "Cost", [costs(results)]
 
 
 def heading(name: str) -> Text:
@@ -99,18 +109,27 @@ def verdict(results: Results) -> Text | None:
     if gain is None:
         return None
     if not changed(results):
-        return Text("No gain: no change proved itself, so the skill is the one training started from.", style="yellow")
-    low, high = gain["low"], gain["high"]
+        kept = (
+            "no policy did better on val than the one training started from"
+            if policies.is_policy(results)
+            else "no change proved itself, so the skill is the one training started from"
+        )
+        return Text(f"No gain: {kept}.", style="yellow")
+    unit, low, high = policies.unit(results), gain["low"], gain["high"]
     if low is None or high is None:
-        return Text("No test item was scored for both, so nothing can be said about a gain.", style="yellow")
+        return Text(f"No test {unit} was scored for both, so nothing can be said about a gain.", style="yellow")
     difference = f"{text.signed(gain['mean'])}, 95 % interval {text.interval(low, high, sign=True)}"
+    if "normalised" in gain:
+        told = gain["normalised"]
+        difference += f"; normalised {text.signed(told['mean'])} {text.interval(told['low'], told['high'], sign=True)}"
     if gain["n"] == 1:
-        words = f"On the one test item: {text.signed(gain['mean'])}. One item has no interval."
+        words = f"On the one test {unit}: {text.signed(gain['mean'])}. One {unit} has no interval."
         return Text(words, style="green" if gain["mean"] > 0 else "yellow")
-    basis = f"{text.plural(gain['n'], 'test item')} that training never saw, paired"
-    if low > 0:
+    basis = f"{text.plural(gain['n'], f'test {unit}')} that training never saw, paired"
+    shown = benchmark.verdict(low, high, benchmark.scale_of(results.get("benchmark")))
+    if shown > 0:
         return Text(f"Better by {difference} ({basis}).", style="green")
-    if high < 0:
+    if shown < 0:
         return Text(f"Worse by {difference} ({basis}).", style="red")
     return Text(f"No gain shown: {difference} ({basis}); a difference of zero is not ruled out.", style="yellow")
 
@@ -119,7 +138,9 @@ def scores(results: Results) -> Table | None:
     test = results["test"]
     if not test:
         return None
-    made = table("", "score", "95 % interval", "items", "failed")
+    scaled = any("normalised" in row for row in test.values())
+    counted = f"{policies.unit(results)}s"
+    made = table("", "score", "95 % interval", *(["normalised", "95 % interval"] * scaled), counted, "failed")
     names = {"initial": "before", "best": "after (best)", "final": "after (last)"}
     shown: set[str] = set()
     for which, row in test.items():
@@ -128,6 +149,15 @@ def scores(results: Results) -> Table | None:
         shown.add(row["candidate"])
         made.add_row(names.get(which, which), *_score_cells(row))
     return made
+
+
+def scale(results: Results) -> Text | None:
+    """What the normalised scores mean: what 0 and the scale's end stand for, by which protocol."""
+    found = benchmark.scale_of(results.get("benchmark"))
+    if found is None:
+        return None
+    here = results["benchmark"].get("task_protocol")
+    return Text(f"\n{benchmark.meaning(found)}{f' Measured here: {here}.' if here else ''}", style="dim")
 
 
 def by_type(results: Results) -> Table | None:
@@ -148,7 +178,7 @@ def by_type(results: Results) -> Table | None:
 def confirmation(results: Results) -> Text | None:
     """The honest score of the best on val, beside the one it was chosen by."""
     best = results["best"]
-    if best is None or not changed(results):
+    if best is None or not (changed(results) or policies.is_policy(results)):
         return None
     confirmed = best.get("confirmed")
     if confirmed is None or confirmed["value"] is None:
@@ -156,8 +186,19 @@ def confirmation(results: Results) -> Text | None:
         return Text(f"\nBest on val: {text.score(best['raw'])}, the score it was chosen by; not confirmed{why}.")
     return Text(
         f"\nHonest best: {text.score(confirmed['value'])} {text.interval(confirmed['low'], confirmed['high'])}, measured "
-        f"again on {confirmed['n']} items ({confirmed['how']}); at the start {text.score(confirmed['initial'])}.\n"
+        f"again on {text.plural(confirmed['n'], policies.unit(results))} ({confirmed['how']}); at the start "
+        f"{text.score(confirmed['initial'])}.\n"
         f"It was chosen by a raw score of {text.score(best['raw'])} on val, which may flatter it."
+        f"{_normalised_best(best.get('normalised'))}"
+    )
+
+
+def _normalised_best(told: Mapping[str, Any] | None) -> str:
+    if told is None:
+        return ""
+    return (
+        f"\nNormalised: {text.score(told['value'])} {text.interval(told['low'], told['high'])}; at the start "
+        f"{text.score(told['initial'])}; chosen by {text.score(told['raw'])}."
     )
 
 
@@ -211,6 +252,21 @@ def counts(results: Results) -> Text | None:
     return Text(words)
 
 
+def evaluations(results: Results) -> Table:
+    """How a policy did each time it was evaluated, and in training on the way there."""
+    rows = results["steps"]
+    scaled = any("normalised" in row for row in rows)
+    head = ("\nstep", "return\nin training", "return\non val", *(["\nnormalised"] * scaled), "length\non val", "")
+    made = table(*head, left=0)
+    made.columns[-1].justify = "left"
+    for row in rows:
+        normalised = [text.score(row["normalised"]["current_score"])] if scaled else []
+        length = row["metrics"].get("eval_length_mean")
+        cells = (text.count(row["step"]), text.score(row["batch_score"]), text.score(row["current_score"]), *normalised)
+        made.add_row(*cells, text.score(length), "best so far" if row["action"] == "best" else "")
+    return made
+
+
 def costs(results: Results) -> Table | None:
     """Calls, tokens and seconds by stage; money where there is any."""
     usage, clock = results["usage"], results["clock"]
@@ -229,9 +285,9 @@ def costs(results: Results) -> Table | None:
     return made
 
 
-def whereabouts(place: Place) -> Text:
+def whereabouts(place: Place, *, policy: bool = False) -> Text:
     best = place.best()
-    rows = [] if best is None else [("the skill", best / "parts")]
+    rows = [] if best is None else [("the policy", best) if policy else ("the skill", best / "parts")]
     rows += [
         ("all checkpoints", place.job / "checkpoints"),
         ("the whole story", place.job / "events.jsonl"),
@@ -258,18 +314,19 @@ def _commands(results: Results, place: Place) -> Iterator[tuple[str, str]]:
         yield f"{sharpen} resume {run}", "carry on where it stopped"
     if changed(results) and place.best() is not None:
         yield f"{sharpen} eval {run} --split val --against initial", "the same question on another split"
+    if policies.is_policy(results) and place.best() is not None:
+        yield f"{sharpen} play {run}", "watch the best policy play"
     yield f"{sharpen} status {run}", "every step"
     yield f"{sharpen} list tasks", "what else there is to train on"
     yield f"{sharpen} train --help", "your own data, other models, budgets"
 
 
-def _score_cells(row: Mapping[str, Any]) -> tuple[str, str, str, str]:
-    return (
-        text.score(row["mean"]),
-        text.interval(row["low"], row["high"]),
-        text.count(row["n"]),
-        text.count(row["failed"]),
-    )
+def _score_cells(row: Mapping[str, Any]) -> list[str]:
+    cells = [text.score(row["mean"]), text.interval(row["low"], row["high"])]
+    if "normalised" in row:
+        told = row["normalised"]
+        cells += [text.score(told["mean"]), text.interval(told["low"], told["high"])]
+    return [*cells, text.count(row["n"]), text.count(row["failed"])]
 
 
 def _cost_cells(rows: list[Mapping[str, Any]], seconds: float | None, money: bool) -> list[str]:

@@ -8,6 +8,7 @@ from rich.text import Text
 
 from sharpen.bench.comparison.assembly import Compared, Verdict
 from sharpen.bench.comparison.differences import NOTHING
+from sharpen.bench.comparison.pooling import Pooled
 from sharpen.bench.comparison.rows import ITEMS, MOST_MORE, Row
 from sharpen.report import text
 from sharpen.report.closing import Block, heading, table
@@ -21,8 +22,8 @@ _HUGE = 100.0
 _STYLES = {Verdict.BETTER: "green", Verdict.WORSE: "red", Verdict.OPEN: "yellow"}
 
 
-def blocks(found: Sequence[Compared], beside: Iterable[Block] = ()) -> Iterator[Block]:
-    """Everything there is to show, with what belongs beside the verdicts behind them."""
+def blocks(found: Sequence[Compared], beside: Iterable[Block] = (), more: Iterable[Block] = ()) -> Iterator[Block]:
+    """Everything there is to show; `beside` stands behind the verdicts, `more` behind the rows."""
     for one in found:
         yield Text(sentence(one), style="" if one.exploratory else _STYLES.get(one.verdict, ""))
     yield from beside
@@ -33,6 +34,7 @@ def blocks(found: Sequence[Compared], beside: Iterable[Block] = ()) -> Iterator[
     yield heading(found[0].measure.words[:1].upper() + found[0].measure.words[1:])
     yield _rows(found)
     yield Text(family(found), style="dim")
+    yield from more
     yield from _costs(found)
     for one in found:
         yield from _items(one)
@@ -58,9 +60,10 @@ def _sentence(one: Compared) -> str:
     if one.pooled is None and len(one.rows) > 1:
         return f"No verdict over {len(one.rows)} tasks: some have a single run of an arm."
     figures = _figures(one)
+    margin = None if one.margin is None else one.margin.size
     if one.verdict in (Verdict.BETTER, Verdict.WORSE):
-        return f"{one.new} is {one.verdict} than {one.old}{where}: {figures}."
-    margin = None if row.result is None or row.result.margin is None else row.result.margin.size
+        within = f", but within the margin of {margin:g}" if one.margin is not None and one.margin.same else ""
+        return f"{one.new} is {one.verdict} than {one.old}{where}: {figures}{within}."
     if one.verdict == Verdict.SAME:
         return f"{one.new} and {one.old} are the same within {margin:g}{where}: {figures}."
     if one.verdict == Verdict.NOT_WORSE:
@@ -85,24 +88,28 @@ def _seeds_to_begin_with(one: Compared) -> int | None:
 
 
 def _figures(one: Compared) -> str:
-    row = one.rows[0]
-    effect = one.pooled.effect if one.pooled is not None else row.result.effect if row.result is not None else None
+    row, over = one.rows[0], one.over_tasks
+    effect = over.effect if over is not None else row.result.effect if row.result is not None else None
     if effect is None or one.p is None:
         return f"{number(row.effect, sign=True)}, no interval"
     adjusted = ""
     if one.tests > 1 and one.adjusted is not None:
         adjusted = f" ({p_value(one.adjusted)} adjusted for {one.tests} comparisons)"
-    many = counted(row) if one.pooled is None else f"{sum(row.n for row in one.rows)} {row.over} in all"
+    many = counted(row) if over is None else f"{sum(row.n for row in one.rows)} {row.over} in all"
+    scale = " normalised" if over is not None and over.normalised else ""
+    if over is None and row.normalised is not None:
+        told = row.normalised.effect
+        scale = f" (normalised {number(told.value, sign=True)} {interval(told.low, told.high, sign=True)})"
     return (
-        f"{number(effect.value, sign=True)} [{number(effect.low, sign=True)}, {number(effect.high, sign=True)}], "
+        f"{number(effect.value, sign=True)} {interval(effect.low, effect.high, sign=True)}{scale}, "
         f"p {_is(p_value(one.p))}{adjusted}, {many}"
     )
 
 
 def _outlook(one: Compared) -> str:
-    row = one.rows[0]
-    effect, more = (row.effect, row.more) if one.pooled is None else (one.pooled.effect.value, one.pooled.more)
-    unit = (row.over if row.paired else "runs in each arm") + ("" if one.pooled is None else " on each task")
+    row, over = one.rows[0], one.over_tasks
+    effect, more = (row.effect, row.more) if over is None else (over.effect.value, over.more)
+    unit = (row.over if row.paired else "runs in each arm") + ("" if over is None else " on each task")
     if effect == 0.0:
         return "No difference was seen at all."
     if more is None:
@@ -127,9 +134,10 @@ def family(found: Sequence[Compared]) -> str:
     tasks = max(len(each.rows) for each in found)
     if one.row_tests <= 1:
         return "One test; nothing to adjust for."
+    scaled = " of normalised scores" if one.pooled_normalised is not None else ""
     return (
         f"Holm's rule over {one.row_tests} tests: {text.plural(tasks, 'task')} x {text.plural(len(found), 'comparison')}. "
-        "Over all tasks: the mean difference, each task counting the same."
+        f"Over all tasks: the mean difference{scaled}, each task counting the same."
     )
 
 
@@ -164,12 +172,15 @@ def _rows(found: Sequence[Compared]) -> Block:
             mark = " (exploratory)" if row.exploratory else ""
             made.add_row(f"{row.task or NOTHING}{mark}", one.old, one.new, *cells(row))
         if one.pooled is not None:
-            effect = one.pooled.effect
-            made.add_row(
-                "all tasks", one.old, one.new, "", "", number(effect.value, sign=True), _interval(effect.low, effect.high),
-                p_value(one.pooled.p), p_value(one.adjusted), str(effect.n), "", "",
-            )  # fmt: skip
+            made.add_row("all tasks", one.old, one.new, *over_tasks(one, one.pooled))
     return made
+
+
+def over_tasks(one: Compared, over: Pooled) -> list[str]:
+    """The figures of the mean difference over tasks; its p is adjusted where it decides."""
+    effect = over.effect
+    figures = ["", "", number(effect.value, sign=True), interval(effect.low, effect.high, sign=True), p_value(over.p)]
+    return [*figures, p_value(one.adjusted if over is one.over_tasks else None), str(effect.n), "", ""]
 
 
 def level(found: Sequence[Compared]) -> str:
@@ -188,7 +199,7 @@ def cells(row: Row) -> list[str]:
     name = "d_z" if row.paired else "g"
     return [
         number(result.old.value), number(result.new.value), number(result.effect.value, sign=True),
-        _interval(result.effect.low, result.effect.high), p_value(row.p), p_value(row.adjusted), many,
+        interval(result.effect.low, result.effect.high, sign=True), p_value(row.p), p_value(row.adjusted), many,
         _size(name, size), f"{result.better:.3f}",
     ]  # fmt: skip
 
@@ -199,8 +210,8 @@ def _size(name: str, size: float | None) -> str:
     return f"{name} {size:+.2f}" if abs(size) < _HUGE else f"{name} huge"
 
 
-def _interval(low: float, high: float) -> str:
-    return f"[{number(low, sign=True)}, {number(high, sign=True)}]"
+def interval(low: float, high: float, *, sign: bool = False) -> str:
+    return f"[{number(low, sign=sign)}, {number(high, sign=sign)}]"
 
 
 def _costs(found: Sequence[Compared]) -> Iterator[Block]:
@@ -233,7 +244,8 @@ def _costs(found: Sequence[Compared]) -> Iterator[Block]:
             ),
         )  # fmt: skip
     yield made
-    yield Text("A point is 0.01 of test score gained over the run's own start.", style="dim")
+    if any(cost.mean.calls for cost in known):
+        yield Text("A point is 0.01 of test score gained over the run's own start.", style="dim")
 
 
 def money(value: float | None) -> str:

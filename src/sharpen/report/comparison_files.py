@@ -7,14 +7,17 @@ import dataclasses
 import html
 import io
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from sharpen.bench.comparison.aggregated import Aggregated, mean_rank
 from sharpen.bench.comparison.assembly import Compared
 from sharpen.bench.comparison.differences import ArmCost
+from sharpen.bench.comparison.rows import Row
 from sharpen.core.digest import Json
 from sharpen.core.redact import redact
-from sharpen.report.comparison import cells, family, level, money, number, p_value, sentence
+from sharpen.report.comparison import cells, family, level, money, over_tasks, sentence
+from sharpen.report.comparison_arms import sections
 from sharpen.report.text import NOTHING, count, signed
 
 SCHEMA_VERSION = 1
@@ -22,8 +25,11 @@ SCHEMA_VERSION = 1
 _COLUMNS = (
     "task", "old", "new", "measure", "over", "paired", "n_old", "n_new", "mean_old", "mean_new", "effect", "low", "high",
     "interval", "p", "test", "p_adjusted", "p_t", "d", "hedges_g", "d_z", "cliffs_delta", "win_share", "prob_higher",
-    "correlation", "verdict", "exploratory",
+    "correlation", "verdict", "exploratory", "low_old", "high_old", "low_new", "high_new", "normalised_old",
+    "normalised_new", "normalised_effect", "normalised_low", "normalised_high", "protocol", "reached_old",
+    "reached_new", "median_step_old", "median_step_new", "until_step",
 )  # fmt: skip
+"""Rows of aggregates have the statistic in `over`; the probability of improvement is in `effect`."""
 
 _STYLE = """
 body{font:15px/1.5 system-ui,sans-serif;max-width:72rem;margin:2rem auto;padding:0 1rem;color:#222;background:#fff}
@@ -37,57 +43,88 @@ del{background:#fbe3d6;text-decoration:none}svg{max-width:100%;height:auto}
 """
 
 
-def as_json(found: Sequence[Compared]) -> dict[str, Json]:
+def as_json(found: Sequence[Compared], whole: Aggregated | None = None) -> dict[str, Json]:
     """All there is, with infinite numbers as null."""
     comparisons = [{**finite(dataclasses.asdict(one)), "sentence": sentence(one)} for one in found]
-    return {"schema_version": SCHEMA_VERSION, "family": family(found), "comparisons": comparisons}
+    made: dict[str, Json] = {"schema_version": SCHEMA_VERSION, "family": family(found), "comparisons": comparisons}
+    return made if whole is None else {**made, "aggregates": finite(dataclasses.asdict(whole))}
 
 
-def as_csv(found: Sequence[Compared]) -> str:
-    """A row per task and pair of arms, and one for all tasks."""
+def as_csv(found: Sequence[Compared], whole: Aggregated | None = None) -> str:
+    """A row per task and pair of arms, one for all tasks, and one for each aggregate of the two."""
     out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(_COLUMNS)
+    writer = csv.DictWriter(out, _COLUMNS, lineterminator="\n")
+    writer.writeheader()
     for one in found:
-        start = (one.old, one.new, one.measure.words)
+        start = {"old": one.old, "new": one.new, "measure": one.measure.words, "verdict": one.verdict}
         for row in one.rows:
-            said: list[Any] = [row.task, *start, row.over, row.paired, row.n_old, row.n_new]
-            if row.result is None:
-                writer.writerow([*said, "", "", row.effect])
-                continue
-            result = row.result
-            said += [result.old.value, result.new.value, result.effect.value, result.effect.low, result.effect.high]
-            said += [result.effect.method, result.test.p, result.test.method, row.adjusted, result.p_t, result.d]
-            said += [
-                result.hedges_g,
-                result.d_z,
-                result.cliffs_delta,
-                result.win_share,
-                result.better,
-                result.correlation,
-            ]
-            writer.writerow(["" if cell is None else cell for cell in (*said, one.verdict, row.exploratory)])
-        if one.pooled is not None:
-            effect = one.pooled.effect
-            said = [
-                "all tasks",
-                *start,
-                "tasks",
-                "",
-                "",
-                "",
-                "",
-                "",
-                effect.value,
-                effect.low,
-                effect.high,
-                effect.method,
-            ]
-            writer.writerow([*said, one.pooled.p, "t", one.adjusted, *[""] * 8, one.verdict, one.exploratory])
+            writer.writerow({**start, **_row_cells(row)})
+        for over, name in ((one.pooled, "tasks"), (one.pooled_normalised, "tasks, normalised")):
+            if over is not None:
+                adjusted = one.adjusted if over is one.over_tasks else None
+                effect = {"effect": over.effect.value, "low": over.effect.low, "high": over.effect.high}
+                about = {"interval": over.effect.method, "p": over.p, "test": "t", "p_adjusted": adjusted}
+                named = {"task": "all tasks", "over": name, "exploratory": one.exploratory}
+                writer.writerow({**start, **named, **effect, **about})
+    if whole is not None:
+        measure = found[0].measure.words
+        for cells in _aggregate_cells(whole):
+            writer.writerow(
+                {"task": "all tasks" if len(whole.tasks) > 1 else whole.tasks[0], "measure": measure, **cells}
+            )
     return redact(out.getvalue())
 
 
-def as_page(found: Sequence[Compared], picture: str = "") -> str:
+def _row_cells(row: Row) -> dict[str, Any]:
+    made: dict[str, Any] = {
+        "task": row.task, "over": row.over, "paired": row.paired, "n_old": row.n_old, "n_new": row.n_new,
+        "effect": row.effect, "exploratory": row.exploratory,
+    }  # fmt: skip
+    result, normal, times = row.result, row.normalised, row.times
+    if result is not None:
+        made |= {
+            "mean_old": result.old.value, "mean_new": result.new.value, "effect": result.effect.value,
+            "low": result.effect.low, "high": result.effect.high, "interval": result.effect.method, "p": result.test.p,
+            "test": result.test.method, "p_adjusted": row.adjusted, "p_t": result.p_t, "d": result.d,
+            "hedges_g": result.hedges_g, "d_z": result.d_z, "cliffs_delta": result.cliffs_delta,
+            "win_share": result.win_share, "prob_higher": result.better, "correlation": result.correlation,
+            "low_old": result.old.low, "high_old": result.old.high, "low_new": result.new.low, "high_new": result.new.high,
+        }  # fmt: skip
+    if normal is not None:
+        made |= {
+            "normalised_old": normal.old.value, "normalised_new": normal.new.value,
+            "normalised_effect": normal.effect.value, "normalised_low": normal.effect.low,
+            "normalised_high": normal.effect.high, "protocol": normal.reference.protocol,
+        }  # fmt: skip
+    if times is not None:
+        made |= {
+            "reached_old": times.old.reached, "reached_new": times.new.reached, "median_step_old": times.old.median,
+            "median_step_new": times.new.median, "until_step": times.until,
+        }  # fmt: skip
+    return made
+
+
+def _aggregate_cells(whole: Aggregated) -> Iterator[dict[str, Any]]:
+    """The two arms of each comparison in one statistic after another."""
+    for win in whole.wins:
+        arms = {"old": win.old, "new": win.new, "n_old": whole.runs[win.old], "n_new": whole.runs[win.new]}
+        for kind, members in (("", whole.raw), (", normalised", whole.normalised)):
+            by_name = {one.arm: one.statistics for one in members}
+            for name, old in by_name.get(win.old, {}).items():
+                new = by_name[win.new][name]
+                yield {
+                    **arms, "over": f"{name}{kind}", "interval": old.method, "mean_old": old.value, "low_old": old.low,
+                    "high_old": old.high, "mean_new": new.value, "low_new": new.low, "high_new": new.high,
+                }  # fmt: skip
+        chance = win.probability
+        yield {**arms, "over": "improvement", "interval": chance.method, "effect": chance.value, "low": chance.low,
+               "high": chance.high}  # fmt: skip
+        if whole.ranks:
+            old_rank, new_rank = mean_rank(whole.ranks[win.old]), mean_rank(whole.ranks[win.new])
+            yield {**arms, "over": "mean rank", "mean_old": old_rank, "mean_new": new_rank}
+
+
+def as_page(found: Sequence[Compared], picture: str = "", whole: Aggregated | None = None) -> str:
     """One page, self-contained. `picture` is an SVG."""
     parts = ["<h1>Comparison</h1>"]
     parts += [f'<p class="verdict {one.verdict}">{_safe(sentence(one))}</p>' for one in found]
@@ -115,19 +152,15 @@ def as_page(found: Sequence[Compared], picture: str = "") -> str:
     ]
     for one in found:
         if one.pooled is not None:
-            effect = one.pooled.effect
-            low, high = number(effect.low, sign=True), number(effect.high, sign=True)
-            figures = [
-                number(effect.value, sign=True),
-                f"[{low}, {high}]",
-                p_value(one.pooled.p),
-                p_value(one.adjusted),
-            ]
-            rows.append(["all tasks", one.old, one.new, "", "", *figures, str(effect.n), "", ""])
+            rows.append(["all tasks", one.old, one.new, *over_tasks(one, one.pooled)])
     parts += [
         f"<h2>{_safe(found[0].measure.words)}</h2>",
         _table(head, rows),
         f"<p>{_safe(family(found))}</p>",
+        *(
+            f"<h2>{_safe(title)}</h2>{_table([' '.join(name.split()) for name in head], rows)}<p>{_safe(foot)}</p>"
+            for title, (head, rows), foot in sections(found, whole, raw_too=True)
+        ),
         picture,
     ]
     costs = {cost.arm: cost for one in found for cost in one.costs}

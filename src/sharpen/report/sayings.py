@@ -12,6 +12,8 @@ from typing import Any
 
 from rich.text import Text
 
+from sharpen.bench import benchmark, policy_curve
+from sharpen.core.benchmark import POLICY_METRIC
 from sharpen.report import diffs, steps, text
 
 Line = Mapping[str, Any]
@@ -43,11 +45,38 @@ def by_name(kind: str, line: Line) -> Text:
     return say((f"  {kind.replace('_', ' ')}{': ' if short else ''}{', '.join(short)}", QUIET))
 
 
+def _benchmark_stated(line: Line) -> Text | None:
+    found = benchmark.scale_of(line)
+    return None if found is None else say((benchmark.meaning(found), QUIET))
+
+
+def _repeat_stated(line: Line) -> Text:
+    return say((f"repetition {line['repeat']} of the same seed", QUIET))
+
+
+def _normalised(line: Line) -> Text:
+    write = text.signed if line["what"].startswith("gain/") else text.score
+    ends = text.interval(line["low"], line["high"], sign=write is text.signed)
+    return say((f"  {line['what'].replace('/', ' ')}, normalised: {write(line['value'])} {ends}", QUIET))
+
+
+def _advanced(line: Line) -> Text | None:
+    """How training went since the evaluation before; the fresh policy has not trained."""
+    mean = line["metrics"].get(policy_curve.TRAIN_RETURN)
+    return None if mean is None else say((f"  mean return in training {text.score(mean)}", QUIET))
+
+
+def _policy_evaluated(line: Line) -> Text:
+    told = "" if line["normalised"] is None else f", normalised {text.score(line['normalised'])}"
+    mean = text.score(line["metrics"].get(POLICY_METRIC))
+    words = f"  {text.plural(line['episodes'], 'episode')} on val: mean return {mean}{told}"
+    return say((f"{words}; the best so far" if line["best"] else words, GOOD if line["best"] else ""))
+
+
 def _planned(line: Line) -> Text:
-    plan = (
-        f"{text.plural(line['steps'], 'step')} of {text.plural(line['items_per_step'], 'item')}; "
-        f"{text.plural(line['deciding'], 'val item')} decide, {line['held_back']} are held back"
-    )
+    size = line["items_per_step"]
+    items, val = (f" of {text.plural(size, 'item')}", "val items") if size else ("", "of val")
+    plan = f"{text.plural(line['steps'], 'step')}{items}; {line['deciding']} {val} decide, {line['held_back']} are held back"
     return say((plan, QUIET), *((f"remark: {remark}", DOUBT) for remark in line["remarks"]))
 
 
@@ -119,6 +148,11 @@ def _budget_ended(line: Line) -> Text:
 
 
 SAYINGS: dict[str, Callable[[Line], Text | None]] = {
+    "benchmark_stated": _benchmark_stated,
+    "repeat_stated": _repeat_stated,
+    "normalised": _normalised,
+    "advanced": _advanced,
+    "policy_evaluated": _policy_evaluated,
     "planned": _planned,
     "shortened": _shortened,
     "reflected": _reflected,

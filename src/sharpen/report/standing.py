@@ -43,6 +43,9 @@ class Standing:
     seconds: float | None
     last: float | None
     message: str
+    repeat: int = 0
+    best_normalised: float | None = None
+    after_normalised: float | None = None
 
 
 def state_of(results: Mapping[str, Any], *, running: bool) -> State:
@@ -72,6 +75,9 @@ def standing(run: str, lines: Sequence[Mapping[str, Any]], results: Mapping[str,
         seconds=results["clock"]["seconds"],
         last=results["clock"]["last"],
         message=results["message"],
+        repeat=results.get("repeat", 0),
+        best_normalised=_best_normalised(results["best"]),
+        after_normalised=test.get("best", {}).get("normalised", {}).get("mean"),
     )
 
 
@@ -80,6 +86,12 @@ def _best(best: Mapping[str, Any] | None) -> float | None:
         return None
     value: float | None = best.get("confirmed", {}).get("value")
     return best["raw"] if value is None else value
+
+
+def _best_normalised(best: Mapping[str, Any] | None) -> float | None:
+    told: Mapping[str, float | None] = (best or {}).get("normalised", {})
+    value = told.get("value")
+    return told.get("raw") if value is None else value
 
 
 def planned_steps(lines: Sequence[Mapping[str, Any]]) -> int | None:

@@ -1,7 +1,8 @@
 """Scores of several runs on several tasks as one number, with the interval of the stratified bootstrap.
 
 `iqm` is the mean of the middle half of all scores pooled, `mean` that of the task means, `median` the median over task
-means, `gap` how far scores below 1 fall short of it on average (less is better). Runs are drawn again within each task,
+means, `gap` how far scores below 1 fall short of it on average (less is better); `run_median` is the median of all scores
+pooled, for one task, where the median over task means is the mean. Runs are drawn again within each task,
 independently, as they were made; with `tasks_too` the tasks are drawn as well, which asks about tasks nobody has run
 and gives a much wider answer. All statistics of one arm come from the same draws. Tasks may have different numbers of
 runs.
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 RESAMPLES = 50_000
 STATISTICS = ("iqm", "median", "mean", "gap")
+KNOWN = (*STATISTICS, "run_median")
 _CHUNK = 1_000_000
 _TRIM = 0.25
 _GOAL = 1.0
@@ -86,9 +88,9 @@ def aggregate(
     tasks_too: bool = False,
 ) -> dict[str, Estimate]:
     """Each statistic with its percentile interval."""
-    unknown = [name for name in statistics if name not in STATISTICS]
+    unknown = [name for name in statistics if name not in KNOWN]
     if unknown:
-        raise BadData(f"no statistic {unknown[0]!r}; there are {', '.join(STATISTICS)}")
+        raise BadData(f"no statistic {unknown[0]!r}; there are {', '.join(KNOWN)}")
     seen = {name: values[0] for name, values in _statistics(scores.flat[None, :], scores.sizes, statistics).items()}
     found: dict[str, list[Floats]] = {name: [] for name in statistics}
     for block, sizes in scores.draws(resamples, seed, tasks_too=tasks_too):
@@ -120,6 +122,8 @@ def _statistics(block: Floats, sizes: NDArray[np.int64], names: Sequence[str]) -
         result["mean"], result["median"] = means.mean(axis=1), np.median(means, axis=1)
     if "gap" in names:
         result["gap"] = _GOAL - task_means(np.minimum(block, _GOAL), sizes).mean(axis=1)
+    if "run_median" in names:
+        result["run_median"] = np.median(block, axis=1)
     if "iqm" in names:
         cut = int(_TRIM * block.shape[1])
         ordered = np.partition(block, (cut, block.shape[1] - cut - 1), axis=1) if cut else block

@@ -23,8 +23,8 @@ _FEW_PAIRS = exact.pairs_needed(0.05)
 
 @dataclass(frozen=True, slots=True)
 class Margin:
-    """A margin fixed before the data: `not_worse` if the effect is proven above -size, `same` if within -size..size,
-    each at level alpha (one-sided, twice for `same`)."""
+    """A margin fixed before the data: `not_worse` if the effect is proven above -size (below size, where less is better),
+    `same` if within -size..size, each at level alpha (one-sided, twice for `same`)."""
 
     size: float
     not_worse: bool
@@ -67,9 +67,11 @@ def paired(
     level: float = 0.95,
     method: str = "auto",
     margin: float | None = None,
+    lower: bool = False,
     seed: int = 0,
 ) -> Comparison:
-    """The arms on the same seeds or items, in the same order."""
+    """The arms on the same seeds or items, in the same order. `lower` says that less is better, which turns
+    a margin around."""
     if len(new) != len(old):
         raise BadData(f"pairs need both values: {len(new)} of the new arm, {len(old)} of the old one")
     one, other = numbers(new, 2, "pairs"), numbers(old, 2, "pairs")
@@ -87,13 +89,14 @@ def paired(
         )
     if saved is not None and saved < 0:
         warnings.append("the pairs do not go together: pairing widened the interval here")
-    either = _either_way(new, old, effect, error, n - 1, test, margin, method, seed)
+    either = _either_way(new, old, effect, error, n - 1, test, method, seed)
     return replace(
         either,
         paired=True,
         d_z=effects.d_z(differences.tolist()),
         correlation=effects.correlation(new, old),
         saved=saved,
+        margin=margin_of(margin, effect.value, error, n - 1, 1 - level, lower=lower),
         warnings=tuple(warnings),
     )
 
@@ -105,6 +108,7 @@ def unpaired(
     level: float = 0.95,
     method: str = "auto",
     margin: float | None = None,
+    lower: bool = False,
     seed: int = 0,
 ) -> Comparison:
     """The arms as independent groups: Welch's interval, which does not take their spreads to be equal."""
@@ -122,8 +126,9 @@ def unpaired(
             f"{len(one)} against {len(other)} runs can't come below p = {test.smallest_p:.3g}, whatever they show: "
             "for 0.05 it takes 4 in each arm"
         )
-    either = _either_way(new, old, effect, error, freedom, test, margin, method, seed)
-    return replace(either, warnings=tuple(warnings))
+    either = _either_way(new, old, effect, error, freedom, test, method, seed)
+    held = margin_of(margin, effect.value, error, freedom, 1 - level, lower=lower)
+    return replace(either, margin=held, warnings=tuple(warnings))
 
 
 def _either_way(
@@ -133,7 +138,6 @@ def _either_way(
     error: float,
     freedom: float,
     test: exact.Test,
-    margin: float | None,
     method: str,
     seed: int,
 ) -> Comparison:
@@ -151,7 +155,6 @@ def _either_way(
         effects.cliffs_delta(new, old),
         effects.win_share(new, old),
         _better(effect.value, error, freedom),
-        margin=_margin(margin, effect.value, error, freedom, 1 - effect.level),
     )
 
 
@@ -173,12 +176,15 @@ def _better(effect: float, error: float, freedom: float) -> float:
     return student.cdf(effect / error, freedom)
 
 
-def _margin(size: float | None, effect: float, error: float, freedom: float, alpha: float) -> Margin | None:
+def margin_of(
+    size: float | None, effect: float, error: float, freedom: float, alpha: float, *, lower: bool = False
+) -> Margin | None:
+    """What an effect with its standard error and degrees of freedom says of a margin."""
     if size is None:
         return None
     if not 0 < size < math.inf:
         raise BadData(f"a margin must be above 0, got {size:g}")
     above = 1 - _better(effect + size, error, freedom)
     below = _better(effect - size, error, freedom)
-    both = max(above, below)
-    return Margin(size, above <= alpha, both <= alpha, above, both)
+    both, worse = max(above, below), below if lower else above
+    return Margin(size, worse <= alpha, both <= alpha, worse, both)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from math import isfinite
 from statistics import NormalDist, stdev
 
 from sharpen.stats import student
@@ -43,11 +44,15 @@ def wilson(successes: float, n: int, level: float = 0.95) -> tuple[float, float]
 def bounded_mean(
     values: Sequence[float], level: float = 0.95, low: float = 0.0, high: float = 1.0
 ) -> tuple[float, float, str]:
-    """An interval for the mean of values in `low`..`high`, and the name of the method."""
+    """An interval for the mean of values in `low`..`high`, and the name of the method. Where the range has no ends, one
+    value, or values that are all the same, tell nothing of their spread: the interval has no width then, and says why."""
     n = len(values)
     if n < 2:
-        return low, high, "the whole range"
+        mean = math.fsum(values)
+        return (low, high, "the whole range") if isfinite(high - low) else (mean, mean, "one value")
     if min(values) == max(values):
+        if not isfinite(high - low):
+            return values[0], values[0], "no spread seen"
         # A value never seen in n draws has at most this share, at the given confidence.
         unseen, value = 1.0 - ((1.0 - level) / 2) ** (1.0 / n), values[0]
         return value + unseen * (low - value), value + unseen * (high - value), "rule of the unseen"

@@ -36,6 +36,11 @@ class Reference:
         """The normalised score."""
         return (score - self.random) / (self.reference - self.random) * self.scale
 
+    @property
+    def factor(self) -> float:
+        """What a difference of scores is multiplied with."""
+        return self.scale / (self.reference - self.random)
+
     def of_all(self, scores: Sequence[float]) -> list[float]:
         return [self.of(score) for score in scores]
 

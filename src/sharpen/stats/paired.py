@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import isfinite
 
 from sharpen.stats.intervals import bounded_mean, is_binary, wilson
 
@@ -23,19 +24,21 @@ class Interval:
     method: str
 
 
-def paired_difference(new: Sequence[float], old: Sequence[float], level: float = 0.95) -> Interval:
-    """The mean of `new - old` with its interval, always within -1..1."""
+def paired_difference(
+    new: Sequence[float], old: Sequence[float], level: float = 0.95, *, span: float = 1.0
+) -> Interval:
+    """The mean of `new - old` with its interval. Scores differ by at most `span`, and so do the ends of the interval."""
     if len(new) != len(old):
         raise ValueError(f"pairs need both scores: {len(new)} new, {len(old)} old")
     n = len(new)
     if n == 0:
-        return Interval(0.0, -1.0, 1.0, 0, "no pairs")
+        return Interval(0.0, -span, span, 0, "no pairs") if isfinite(span) else Interval(0.0, 0.0, 0.0, 0, "no pairs")
     differences = [a - b for a, b in zip(new, old, strict=True)]
     mean = math.fsum(differences) / n
-    if is_binary(new) and is_binary(old):
+    if span == 1.0 and is_binary(new) and is_binary(old):
         low, high = newcombe(new, old, level)
         return Interval(mean, max(-1.0, low), min(1.0, high), n, "Newcombe, paired")
-    low, high, method = bounded_mean(differences, level, -1.0, 1.0)
+    low, high, method = bounded_mean(differences, level, -span, span)
     return Interval(mean, low, high, n, f"{method} of differences")
 
 

@@ -41,9 +41,16 @@ def summarise(
     return Summary(mean, below, above, len(values), missing, method)
 
 
-def summarise_by_type(types: Sequence[str], scores: Sequence[float | None], level: float = 0.95) -> dict[str, Summary]:
+def summarise_by_type(
+    types: Sequence[str],
+    scores: Sequence[float | None],
+    level: float = 0.95,
+    *,
+    low: float = 0.0,
+    high: float = 1.0,
+) -> dict[str, Summary]:
     """One summary per type, in alphabetical order; scores that are None count as failed."""
     groups: dict[str, list[float | None]] = {}
     for kind, score in zip(types, scores, strict=True):
         groups.setdefault(kind, []).append(score)
-    return {kind: summarise(groups[kind], level=level) for kind in sorted(groups)}
+    return {kind: summarise(groups[kind], level=level, low=low, high=high) for kind in sorted(groups)}

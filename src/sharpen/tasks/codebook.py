@@ -7,6 +7,8 @@ seconds, and the score after training is known in advance: the share of items wh
 
 from __future__ import annotations
 
+from functools import cache
+
 from sharpen.core.item import Item
 from sharpen.core.rng import Stream
 from sharpen.core.task import Brief
@@ -39,14 +41,20 @@ class Codebook(TextTask):
     max_tokens = 8
 
     def items(self) -> list[Item]:
-        made = []
-        for kind, word in code_words().items():
-            stream = Stream(0, "codebook", kind)
-            texts: dict[str, None] = {}
-            while len(texts) < self.per_kind:
-                texts[f"{kind}: {' '.join(stream.sample(_FILLER, 4))}"] = None
-            made += [item(text, word, kind) for text in texts]
-        return made
+        return list(_items(self.per_kind))
+
+
+@cache
+def _items(per_kind: int) -> tuple[Item, ...]:
+    """Always the same, and made once per process: the jobs of a study ask for them one after another."""
+    made: list[Item] = []
+    for kind, word in code_words().items():
+        stream = Stream(0, "codebook", kind)
+        texts: dict[str, None] = {}
+        while len(texts) < per_kind:
+            texts[f"{kind}: {' '.join(stream.sample(_FILLER, 4))}"] = None
+        made += [item(text, word, kind) for text in texts]
+    return tuple(made)
 
 
 def code_words() -> dict[str, str]:

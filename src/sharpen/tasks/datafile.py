@@ -69,7 +69,7 @@ def read(path: Path, reading: Reading = PLAIN) -> list[Row]:
     contents: dict[str, str] = {}
     for where, values in _values(path):
         row = _row(where, _lifted(values, reading.fields), reading)
-        content = Item("", row.item.inputs, row.item.reference, row.item.type).digest
+        content = row.item.content
         if content in contents:
             if reading.drop_duplicates:
                 continue

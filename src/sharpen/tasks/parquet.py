@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from sharpen.core.digest import Json
-from sharpen.core.errors import UsageError
+from sharpen.core.errors import MissingRequirement, UsageError
 
 
 def rows(path: Path) -> Iterator[tuple[str, Mapping[str, Json]]]:
@@ -20,7 +20,7 @@ def rows(path: Path) -> Iterator[tuple[str, Mapping[str, Json]]]:
         import pyarrow
         import pyarrow.parquet
     except ImportError:
-        raise UsageError(
+        raise MissingRequirement(
             f"{path}: Parquet files need the Python package pyarrow; install it with pip install 'sharpen[parquet]', "
             "or save the data as JSONL or CSV"
         ) from None

@@ -1,5 +1,5 @@
 """Where a task is found: by the name of a built-in or installed one, by the name of a family and one behind a slash, by the
-path of its data, or by the path of its class.
+id of an environment, by the path of its data, or by the path of its class.
 
 `get` loads only the task that is asked for. A package adds tasks through the entry point group `sharpen.tasks`: a class or
 function that takes settings as keyword arguments (one that takes `deal` is given `limit` and `split_seed` in it) and
@@ -27,6 +27,7 @@ from sharpen.core import plugins
 from sharpen.core.digest import Json
 from sharpen.core.errors import SharpenError, UsageError, nearest
 from sharpen.core.task import SPLITS, Task
+from sharpen.tasks import gym
 from sharpen.tasks.datafile import SUFFIXES
 from sharpen.tasks.splitting import Deal
 
@@ -111,28 +112,49 @@ def get(name_or_path: str, **settings: Json) -> Task:
     family, _, member = name_or_path.partition("/")
     if family in _FAMILIES and not (path.suffix in SUFFIXES and path.exists()):
         return _of_family(family, member, settings)
+    if is_environment(name_or_path):
+        return _made(partial(gym.make, name_or_path), name_or_path, settings)
     if ":" in name_or_path and not path.exists():
         return _from_class(name_or_path, settings)
     if path.suffix == ".py":
         raise UsageError(f"{path}: name the class too, as in {path}:Class")
     if path.suffix in SUFFIXES or path.exists() or len(path.parts) > 1:
         return _from_data(path, settings)
-    everything = [*names(), *(f"{family}NAME" for family in families())]
+    everything = [*names(), *(f"{family}NAME" for family in families()), gym.ROW]
     raise UsageError(
         f"unknown task {name_or_path!r}{nearest(name_or_path, everything)}; "
         f"the tasks are {', '.join(everything)}, or give a data file, a folder, or path/to/file.py:Class"
     )
 
 
+def is_environment(name: str) -> bool:
+    """Whether a name is the id of an environment, rather than the path of something."""
+    return gym.is_environment(name) and not Path(name).exists()
+
+
 def known(pattern: str = "*") -> list[Known]:
     """Every built-in and installed task with its size, and every family with the number of its names, as far as the pattern
-    fits. One with a slash is about the names within the families: those that it fits stand in the family's place."""
+    fits. One with a slash is about the names within the families: those that it fits stand in the family's place.
+    One such as `*-v*` is about environments."""
     installed = plugins.installed(GROUP, _BUILT_IN)
     single = [_described(name, installed.get(name)) for name in names() if fnmatchcase(name, pattern)]
-    families = map(_described_family, _FAMILIES)
     if "/" not in pattern:
-        return [*single, *(family for family in families if fnmatchcase(family.name, pattern))]
-    return [*single, *(member for family in families for member in _members(family, pattern))]
+        fitting = [_described_family(family) for family in _FAMILIES if fnmatchcase(f"{family}/NAME", pattern)]
+        return [*single, *fitting, *_environments(pattern, alone=not (single or fitting))]
+    members = [member for family in map(_described_family, _FAMILIES) for member in _members(family, pattern)]
+    return [*single, *members, *_environments(pattern, alone=not (single or members))]
+
+
+def _environments(pattern: str, *, alone: bool) -> list[Known]:
+    """One row for all environments. Their ids are looked through where a version is in the pattern, or nothing else fits."""
+    if fnmatchcase(gym.ROW, pattern) and "-v" not in pattern:
+        return [Known(gym.ROW, gym.DESCRIPTION, {}, gym.missing())]
+    if "-v" not in pattern and not alone:
+        return []
+    try:
+        return [Known(name, "", {}) for name in gym.members() if fnmatchcase(name, pattern)]
+    except SharpenError as error:
+        return [Known(gym.ROW, gym.DESCRIPTION, {}, (str(error),))] if "-v" in pattern else []
 
 
 def _members(family: Known, pattern: str) -> list[Known]:

@@ -25,12 +25,13 @@ from typing import Any
 
 import pytest
 
+from sharpen import files
 from sharpen.bench import tensorboard
 from sharpen.bench.config import RunConfig, TaskConfig
 from sharpen.bench.layout import RunFolder
 from sharpen.bench.runner import Parts, Session
 from sharpen.core.task import Task
-from sharpen.engine import checkpoints, replay
+from sharpen.engine import replay
 from sharpen.engine.budget import Caps
 from sharpen.engine.opening import How
 from sharpen.engine.replay import read_events
@@ -95,7 +96,7 @@ class Reaper:
         self.writes = 0
         self._at = at
         watched: tuple[tuple[object, str], ...] = (
-            (replay, "append_line"), (checkpoints, "write_atomic"), (Ledger, "_write"), (os, "replace"),
+            (replay, "append_line"), (Ledger, "_write"), (os, "replace"), (files, "_put"), (files, "_swap"),
         )  # fmt: skip
         for home, name in watched:
             setattr(home, name, self._watched(getattr(home, name)))

@@ -64,6 +64,8 @@ class Trainer:
     name: ClassVar[str] = ""
     version: ClassVar[str] = "1"
     description: ClassVar[str] = ""
+    trains: ClassVar[str] = "text"
+    """What it trains: `text`, or a `policy` with weights."""
     Params: ClassVar[type[BaseModel]]
 
     def __init__(self, params: Any) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from sharpen.core.candidate import Candidate
 from sharpen.core.item import Item
 from sharpen.engine.evaluation import Evaluation, Group
-from sharpen.engine.events import BestConfirmed, Gained, Tested
+from sharpen.engine.events import BestConfirmed, Gained, Normalised, Tested
 from sharpen.engine.job import Job
 from sharpen.engine.metric import HARD, Metric
 from sharpen.stats.paired import Interval, paired_difference
@@ -39,6 +39,7 @@ async def finish(job: Job, trained: Trained, *, step: int) -> None:
     }
     job.checkpoint(trained.best, trained.best_step, metrics, name="best")
     job.checkpoint(trained.final, step, {}, name="final")
+    job.shelf.close(trained.best, trained.best_step, trained.raw, metrics)
 
 
 async def _confirm(job: Job, trained: Trained) -> BestConfirmed:
@@ -51,32 +52,49 @@ async def _confirm(job: Job, trained: Trained) -> BestConfirmed:
         wanted = _distinct([trained.best, trained.initial])
         measured = await job.measure([Group(c, items, sample) for c in wanted], purpose="confirm")
         scores = [score for score in trained.metric.values(measured[0]) if score is not None]
-        best, initial = summarise(scores), trained.metric.mean(measured[-1])
+        low, high = job.task.score_range
+        best, initial = summarise(scores, low=low, high=high), trained.metric.mean(measured[-1])
         event = BestConfirmed(trained.best.digest, how, best.n, trained.raw, best.mean, best.low, best.high, initial)
     job.emit(event)
+    tell_normalised(job, "confirmed", event.value, event.low, event.high)
     return event
 
 
 async def _test(job: Job, trained: Trained) -> None:
+    low, high = job.task.score_range
     roles = {"initial": trained.initial, "best": trained.best, "final": trained.final}
     candidates = _distinct(roles.values())
     measured = await job.measure([Group(c, job.splits.test) for c in candidates], purpose="test")
     found = dict(zip(candidates, measured, strict=True))
     for which, candidate in roles.items():
         evaluation = found[candidate]
-        by_type = summarise_by_type([item.type for item in evaluation.items], evaluation.hard)
-        whole = summarise(evaluation.scored, failed=len(evaluation.failures))
+        by_type = summarise_by_type([item.type for item in evaluation.items], evaluation.hard, low=low, high=high)
+        whole = summarise(evaluation.scored, failed=len(evaluation.failures), low=low, high=high)
         job.emit(Tested(which, candidate.digest, whole.row(), {name: s.row() for name, s in by_type.items()}))
+        tell_normalised(job, f"test/{which}", whole.mean, whole.low, whole.high)
     for which in ("best", "final"):
-        gain = paired_gain(found[roles[which]], found[trained.initial])
+        gain = paired_gain(found[roles[which]], found[trained.initial], span=high - low)
         job.emit(Gained(which, "initial", gain.mean, gain.low, gain.high, gain.n, gain.method))
+        tell_normalised(job, f"gain/{which}", gain.mean, gain.low, gain.high, difference=True)
 
 
-def paired_gain(new: Evaluation, old: Evaluation, metric: Metric = HARD) -> Interval:
+def tell_normalised(
+    job: Job, what: str, value: float | None, low: float | None, high: float | None, *, difference: bool = False
+) -> None:
+    """The same on the benchmark's scale, where there is one."""
+    against = job.shelf.benchmark
+    if against is None or against.random_score is None:
+        return
+    turn = against.normalised_difference if difference else against.normalised
+    ends = sorted(end for end in (turn(low), turn(high)) if end is not None)
+    job.emit(Normalised(what, turn(value), *(ends if len(ends) == 2 else (None, None))))
+
+
+def paired_gain(new: Evaluation, old: Evaluation, metric: Metric = HARD, span: float = 1.0) -> Interval:
     """The difference of two evaluations of the same items, over those that were scored in both."""
     values = zip(metric.values(new), metric.values(old), strict=True)
     pairs = [(a, b) for a, b in values if a is not None and b is not None]
-    return paired_difference([a for a, _ in pairs], [b for _, b in pairs])
+    return paired_difference([a for a, _ in pairs], [b for _, b in pairs], span=span)
 
 
 def _distinct(candidates: Iterable[Candidate]) -> list[Candidate]:

@@ -33,6 +33,11 @@ _BUILT_IN = {
     "opro": "sharpen.trainers.opro:Opro",
     "few-shot": "sharpen.trainers.fewshot:FewShot",
     "noop": "sharpen.trainers.noop:NoOp",
+    "ppo": "sharpen.trainers.rl.ppo:PPO",
+    "a2c": "sharpen.trainers.rl.a2c:A2C",
+    "dqn": "sharpen.trainers.rl.dqn:DQN",
+    "sac": "sharpen.trainers.rl.sac:SAC",
+    "td3": "sharpen.trainers.rl.td3:TD3",
 }
 
 

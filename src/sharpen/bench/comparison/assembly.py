@@ -1,34 +1,34 @@
 """A whole comparison: a row per task, one over all tasks, the verdict, and p-values adjusted over what was tested.
 
 Two families are declared. The one that decides has one test for each pair of arms: the task's own where there is one task,
-else that of the mean difference over tasks (each task counts the same; the variances of the tasks add up, Welch's degrees of
-freedom). The other has every task of every pair of arms. Both are adjusted by Holm's rule.
+else that of the mean difference over tasks, normalised where every task has a reference. The other has every task of
+every pair of arms. Both are adjusted by Holm's rule. Margins are held at alpha over the number of comparisons.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from statistics import fmean, variance
 
 from sharpen.bench.comparison import differences, rows
 from sharpen.bench.comparison.differences import ArmCost, Flips, Setting
+from sharpen.bench.comparison.matchups import able
 from sharpen.bench.comparison.measure import Measure, sorted_out
 from sharpen.bench.comparison.pairing import BY_SEED, Pairing, paired
-from sharpen.bench.comparison.rows import MOST_MORE, Row, Value
+from sharpen.bench.comparison.pooling import Pooled, pooled
+from sharpen.bench.comparison.references import Given, normalised, references
+from sharpen.bench.comparison.rows import Row
 from sharpen.bench.evidence.nouns import Arm, Run
 from sharpen.core.errors import UsageError
-from sharpen.stats import student
-from sharpen.stats.arms import welch_freedom
+from sharpen.stats.arms import Margin
 from sharpen.stats.curves import divergence
 from sharpen.stats.errors import BadData
-from sharpen.stats.means import Estimate
 from sharpen.stats.multiple import holm
-from sharpen.stats.power import runs_needed
+from sharpen.stats.normalise import Reference
 
 FEW_PAIRS = 6
+_UNLIKE = 20.0
 
 
 class Verdict(StrEnum):
@@ -41,24 +41,15 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True)
 class Wish:
-    """How to compare. `over` is auto, seeds or items; `margin` is a difference that would not matter, fixed beforehand."""
+    """How to compare. `over` is auto, seeds or items; `margin` is a difference that would not matter, fixed beforehand, in
+    units of what decides: normalised ones where several tasks all have references."""
 
     measure: Measure
     pairing: Pairing = BY_SEED
     over: str = "auto"
     level: float = 0.95
     margin: float | None = None
-
-
-@dataclass(frozen=True)
-class Pooled:
-    """The mean difference over tasks."""
-
-    effect: Estimate
-    p: float
-    tasks: int
-    more: int | None
-    """How many more seeds on each task would show an effect of the size seen."""
+    normalise: Given | None = None
 
 
 @dataclass(frozen=True)
@@ -83,11 +74,26 @@ class Compared:
     warnings: tuple[str, ...]
     exploratory: bool = False
     """Held against a plan, and not what was planned."""
+    pooled_normalised: Pooled | None = None
+
+    @property
+    def over_tasks(self) -> Pooled | None:
+        """What decides where there are several tasks."""
+        return self.pooled_normalised or self.pooled
+
+    @property
+    def margin(self) -> Margin | None:
+        """What was found of the margin, by the test that decides."""
+        if self.over_tasks is not None:
+            return self.over_tasks.margin
+        result = self.rows[0].result if len(self.rows) == 1 else None
+        return None if result is None else result.margin
 
 
-def compare_all(pairs: Sequence[tuple[Arm, Arm]], wish: Wish) -> list[Compared]:
-    """Every pair of arms, adjusted together."""
-    made = [_compare(old, new, wish) for old, new in pairs]
+def compare_all(pairs: Sequence[tuple[Arm, Arm]], wish: Wish, notes: Sequence[str] = ()) -> list[Compared]:
+    """Every pair of arms that has something to show, adjusted together. `notes` are remarks on all of them."""
+    kept, said = comparable(pairs, wish)
+    made = [replace(one, warnings=tuple(dict.fromkeys((*notes, *said, *one.warnings)))) for _, one in kept]
     tested = [row for one in made for row in one.rows if row.p is not None]
     adjusted = iter(holm([row.p for row in tested if row.p is not None]))
     deciding = [one.p for one in made if one.p is not None]
@@ -103,6 +109,32 @@ def compare_all(pairs: Sequence[tuple[Arm, Arm]], wish: Wish) -> list[Compared]:
     return final
 
 
+def comparable(
+    pairs: Sequence[tuple[Arm, Arm]], wish: Wish
+) -> tuple[list[tuple[tuple[Arm, Arm], Compared]], list[str]]:
+    """The pairs that can be compared, with what was found before anything is adjusted, and what must be said of all of them.
+    Too few runs of one arm are an error only where nothing else is left to compare."""
+    met, notes = able(pairs, wish.measure)
+    known, said = known_references(met, wish)
+    made, errors = [], []
+    for old, new in met:
+        try:
+            made.append(((old, new), _compare(old, new, wish, known)))
+        except _TooFew as error:
+            errors.append(error)
+            notes.append(f"{new.name} is left out: {error}")
+    if not made:
+        raise errors[0]
+    return made, [*notes, *said]
+
+
+def known_references(met: Sequence[tuple[Arm, Arm]], wish: Wish) -> tuple[dict[str, Reference], list[str]]:
+    """What 0 and 1 stand for on the tasks that are compared, and what must be said of that."""
+    tasks = dict.fromkeys(task for old, new in met for task in old.tasks if task in new.tasks)
+    arms = list({id(arm): arm for pair in met for arm in pair}.values())
+    return references(arms, list(tasks), wish.measure, wish.normalise)
+
+
 def _out_of_reach(made: Sequence[Row], tests: int, alpha: float) -> list[str]:
     """A family so large, or values so few, that no row of its own can be a finding whatever it shows."""
     best = min((row.result.test.smallest_p for row in made if row.result is not None), default=0.0)
@@ -114,7 +146,7 @@ def _out_of_reach(made: Sequence[Row], tests: int, alpha: float) -> list[str]:
     ]
 
 
-def _compare(old: Arm, new: Arm, wish: Wish) -> Compared:
+def _compare(old: Arm, new: Arm, wish: Wish, known: Mapping[str, Reference]) -> Compared:
     tasks = [task for task in old.tasks if task in new.tasks]
     if not tasks:
         raise UsageError(
@@ -127,28 +159,65 @@ def _compare(old: Arm, new: Arm, wish: Wish) -> Compared:
             warnings.append(f"only {arm.name} ran {', '.join(alone)}; left out")
     made: list[Row] = []
     used: list[tuple[tuple[Run, ...], tuple[Run, ...]]] = []
+    lost: list[str] = []
+    several = [task for task in tasks if task in known] == tasks and len(tasks) > 1
     for task in tasks:
-        sides = _whole(old, new, task, wish.measure, warnings)
-        row, runs = _task_row(task, (old.name, new.name), sides[0], sides[1], wish)
+        try:
+            sides = _whole(old, new, task, wish.measure, warnings)
+        except _TooFew as error:
+            lost.append(str(error))
+            continue
+        scale = known.get(task)
+        margin = wish.margin / abs(scale.factor) if wish.margin is not None and several and scale else wish.margin
+        row, runs = _task_row(task, (old.name, new.name), sides[0], sides[1], replace(wish, margin=margin))
+        if scale is not None and row.result is not None:
+            row = replace(row, normalised=normalised(row.result, scale))
         made.append(row)
         used.append(runs)
         warnings += [note if len(tasks) == 1 or task in note else f"{task}: {note}" for note in row.notes]
+    if not made:
+        raise _TooFew(lost[0])
+    warnings += [f"{reason}; the task is left out" for reason in lost]
     if all(row.result is None for row in made):
-        raise UsageError(_too_few(made[0], old.name, new.name))
-    pooled = _pooled(made, wish.level) if len(made) > 1 else None
+        raise _TooFew(_too_few(made[0], old.name, new.name))
+    over, scaled = None, None
+    if len(made) > 1:
+        lower = wish.measure.sign < 0
+        over = pooled(made, wish.level, margin=wish.margin, lower=lower)
+        scaled = pooled(made, wish.level, known, margin=wish.margin) if several else None
+    if over is not None and scaled is None:
+        warnings += _ruled_by_one(made)
+    decides = scaled or over
     flat = tuple(run for pair in used for run in pair[0]), tuple(run for pair in used for run in pair[1])
     warnings += differences.warnings(old.name, new.name, *flat)
     few = [row for row in made if row.over == rows.SEEDS and row.paired and row.n < FEW_PAIRS]
     if few and not any("can't come below" in warning for warning in warnings):
         warnings.append(f"{min(row.n for row in few)} pairs are few; from {FEW_PAIRS} on p can come below 0.05")
     return Compared(
-        old.name, new.name, wish.measure, tuple(made), pooled, Verdict.OPEN,
-        pooled.p if pooled is not None else made[0].p, None, 0, 0,
+        old.name, new.name, wish.measure, tuple(made), over, Verdict.OPEN,
+        decides.p if decides is not None else made[0].p if len(made) == 1 else None, None, 0, 0,
         (differences.cost(old.name, flat[0]), differences.cost(new.name, flat[1])),
         tuple(found for row, pair in zip(made, used, strict=True) if (found := differences.flips(row.task, *pair))),
         tuple((row.task, _diverged(pair, wish.measure)) for row, pair in zip(made, used, strict=True)),
         differences.settings(*flat), differences.text(old.name, new.name, *flat), tuple(dict.fromkeys(warnings)),
+        pooled_normalised=scaled,
     )  # fmt: skip
+
+
+def _ruled_by_one(made: Sequence[Row]) -> list[str]:
+    """Tasks whose scores are of quite different sizes, so that a mean over them is that of the largest."""
+    sizes = {row.task: max(abs(one.value) for one in (row.result.old, row.result.new)) for row in made if row.result}
+    large, small = max(sizes, key=lambda task: sizes[task]), min(sizes, key=lambda task: sizes[task])
+    if sizes[large] <= _UNLIKE * sizes[small] or sizes[large] <= 1.0:
+        return []
+    return [
+        f"scores on {large} are more than {_UNLIKE:g} times as large as on {small}, so that {large} rules the mean over "
+        "tasks; --normalise puts them on one scale"
+    ]
+
+
+class _TooFew(UsageError):
+    """Two arms have too few runs to be compared."""
 
 
 def _whole(old: Arm, new: Arm, task: str, measure: Measure, warnings: list[str]) -> list[tuple[Run, ...]]:
@@ -159,7 +228,7 @@ def _whole(old: Arm, new: Arm, task: str, measure: Measure, warnings: list[str])
         if not side:
             where = f"{arm.name}{' on ' + task if task else ''}"
             own = [note for note in notes if note.startswith(arm.on(task)[0].name)]
-            raise UsageError(f"no run of {where} can be used: {own[0].removesuffix('; left out')}")
+            raise _TooFew(f"no run of {where} can be used: {own[0].removesuffix('; left out')}")
     warnings += notes
     return sides
 
@@ -167,15 +236,15 @@ def _whole(old: Arm, new: Arm, task: str, measure: Measure, warnings: list[str])
 def _task_row(
     task: str, names: tuple[str, str], old: tuple[Run, ...], new: tuple[Run, ...], wish: Wish
 ) -> tuple[Row, tuple[tuple[Run, ...], tuple[Run, ...]]]:
-    items = rows.has_items((*old, *new), wish.measure)
+    items, lower = rows.has_items((*old, *new), wish.measure), wish.measure.sign < 0
     if wish.over == rows.ITEMS and not items:
         raise UsageError("--over items needs the final score of each item in both arms, which are not known here")
     try:
         if wish.over == rows.ITEMS:
-            return rows.over_items(task, old, new, level=wish.level, margin=wish.margin), (old, new)
+            return rows.over_items(task, old, new, level=wish.level, margin=wish.margin, lower=lower), (old, new)
         sides = paired(old, new, wish.pairing, names, f" on {task}" if task else "")
         if wish.over == "auto" and items and len(sides.old) == len(sides.new) == 1:
-            row = rows.over_items(task, sides.old, sides.new, level=wish.level, margin=wish.margin)
+            row = rows.over_items(task, sides.old, sides.new, level=wish.level, margin=wish.margin, lower=lower)
             return replace(row, notes=(*sides.notes, *row.notes)), (sides.old, sides.new)
         return rows.over_seeds(task, sides, wish.measure, level=wish.level, margin=wish.margin), (sides.old, sides.new)
     except BadData as error:
@@ -190,56 +259,18 @@ def _too_few(row: Row, old: str, new: str) -> str:
     )
 
 
-def _pooled(made: Sequence[Row], level: float) -> Pooled | None:
-    """The mean of the tasks' effects; None where a task has too few values for a variance."""
-    if any(row.result is None for row in made):
-        return None
-    parts: list[float] = []
-    sizes: list[int] = []
-    for row in made:
-        for group in _groups(row):
-            parts.append(variance(group) / len(group))
-            sizes.append(len(group))
-    effect, error = fmean(row.effect for row in made), math.sqrt(sum(parts)) / len(made)
-    freedom = welch_freedom(parts, sizes)
-    half = student.critical(level, freedom) * error if error > 0 else 0.0
-    p = student.two_sided(effect / error, freedom) if error > 0 else float(effect == 0.0)
-    found = Estimate(effect, effect - half, effect + half, sum(sizes), "mean over tasks, t", level)
-    return Pooled(found, p, len(made), _more(effect, error, min(row.n for row in made)))
-
-
-def _more(effect: float, error: float, n: int) -> int | None:
-    if effect == 0.0:
-        return None
-    needed = runs_needed(abs(effect), error * math.sqrt(n), paired=True)
-    return None if needed is None or needed > MOST_MORE else max(0, needed - n)
-
-
-def _groups(row: Row) -> list[list[float]]:
-    """The values whose variances make up the effect's: the differences, or both groups."""
-    if row.paired:
-        return [[_both(value) for value in row.values]]
-    return [
-        [value.old for value in row.values if value.old is not None],
-        [value.new for value in row.values if value.new is not None],
-    ]
-
-
-def _both(value: Value) -> float:
-    assert value.old is not None and value.new is not None
-    return value.new - value.old
-
-
 def verdict_of(one: Compared, wish: Wish, *, found: bool) -> Verdict:
     """What is said of two arms, given whether the test that decides has found a difference."""
-    effect = one.pooled.effect.value if one.pooled is not None else one.rows[0].effect
+    over = one.over_tasks
+    effect = over.effect.value if over is not None else one.rows[0].effect
+    sign = 1.0 if over is not None and over.normalised else wish.measure.sign
     if found and effect != 0.0:
-        return Verdict.BETTER if effect * wish.measure.sign > 0 else Verdict.WORSE
-    result = one.rows[0].result if len(one.rows) == 1 else None
-    if result is not None and result.margin is not None:
-        if result.margin.same:
+        return Verdict.BETTER if effect * sign > 0 else Verdict.WORSE
+    alpha = (1 - wish.level) / max(1, one.tests)
+    if one.margin is not None:
+        if one.margin.p_same <= alpha:
             return Verdict.SAME
-        if result.margin.not_worse and wish.measure.sign > 0:
+        if one.margin.p_not_worse <= alpha:
             return Verdict.NOT_WORSE
     return Verdict.OPEN
 

@@ -83,7 +83,7 @@ def settings(old: Sequence[Run], new: Sequence[Run]) -> tuple[Setting, ...]:
 def text(old_name: str, new_name: str, old: Sequence[Run], new: Sequence[Run]) -> str:
     """The unified difference of the trained texts of the first runs that can be set side by side."""
     for run in old:
-        other = next((one for one in new if one.task == run.task and one.seed == run.seed and one.text), None)
+        other = next((one for one in new if one.task == run.task and one.draw == run.draw and one.text), None)
         if other is None:
             other = next((one for one in new if one.task == run.task and one.text), None)
         if run.text and other is not None:

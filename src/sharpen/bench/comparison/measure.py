@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sharpen.bench.evidence.nouns import TEST, Arm, Run
+from sharpen.bench.evidence.nouns import SCORES, TEST, Arm, Run
 from sharpen.core.errors import UsageError, nearest
 from sharpen.stats import curves
 from sharpen.stats.curves import Curve, Window
@@ -69,13 +69,13 @@ def choose(
     finals = list(dict.fromkeys(name for arm in arms for run in arm.runs for name in run.finals))
     known = list(dict.fromkeys(name for arm in arms for name in arm.metrics()))
     if metric is not None and metric in finals and summary in (None, TEST):
-        return Measure(metric, TEST, lower=lower)
+        return Measure(metric, TEST, lower=lower or _less_is_better(arms, metric))
     if summary == TEST or (summary is None and metric is None and TEST in finals):
         if TEST not in finals:
             raise UsageError(f"there are no final test scores here; take another --summary: {', '.join(SUMMARIES[1:])}")
         if metric is not None and not any(run.items for arm in arms for run in arm.runs):
             raise UsageError(f"no final score {metric!r}{nearest(metric, finals)}; there are {', '.join(finals)}")
-        return Measure(TEST, TEST, lower=lower)
+        return Measure(TEST, TEST, lower=lower or _less_is_better(arms, TEST))
     faults = {name: why for arm in arms for run in arm.runs for name, why in run.faults.items()}
     if metric is None and not known and faults:
         raise UsageError(next(iter(faults.values())))
@@ -85,7 +85,12 @@ def choose(
     summary = summary or ("auc" if _has_curves(arms, metric) else "final")
     if summary == "steps_to" and threshold is None:
         raise UsageError("--summary steps_to needs a value to --reach")
-    return Measure(metric, summary, window, points, threshold, lower)
+    return Measure(metric, summary, window, points, threshold, lower or _less_is_better(arms, metric))
+
+
+def _less_is_better(arms: Sequence[Arm], metric: str) -> bool:
+    """Whether all runs say so of their own scores."""
+    return metric in SCORES and all(run.lower for arm in arms for run in arm.runs)
 
 
 def _metric(metric: str | None, known: Sequence[str], finals: Sequence[str]) -> str:
@@ -106,25 +111,28 @@ def _has_curves(arms: Sequence[Arm], metric: str) -> bool:
     return any(len(run.curves[metric].steps) > 1 for arm in arms for run in arm.runs if metric in run.curves)
 
 
-def sorted_out(runs: Sequence[Run], measure: Measure) -> tuple[list[Run], list[str]]:
-    """The runs of one task that have a number to give, and what must be said of the others, and of those that are not whole.
-    A run that broke off is used where its curve is nearly as long as the longest: else it would shorten all of them."""
-    ends = [run.curves[measure.metric].steps[-1] for run in runs if measure.metric in run.curves]
-    good, notes = [], []
+def looked_over(runs: Sequence[Run], measure: Measure) -> list[tuple[Run, bool, str]]:
+    """Of each run of one task whether it has a number to give, and what it lacks. One that broke off is used where its curve
+    is nearly as long as the longest: else it would shorten all of them."""
+    longest = max((run.curves[measure.metric].steps[-1] for run in runs if measure.metric in run.curves), default=0.0)
+    found = []
     for run in runs:
         if measure.summary == TEST:
-            there = measure.metric in run.finals
-            why = run.lacks or f"has no {measure.metric}"
+            there, missing = measure.metric in run.finals, f"has no {measure.metric}"
         else:
-            there = measure.metric in run.curves
-            why = f"has no curve of {measure.metric}" if not there else run.lacks
-            if there and run.lacks and run.curves[measure.metric].steps[-1] < _NEARLY * max(ends):
-                there = False
-        if there:
-            good.append(run)
-        if not there or run.lacks:
-            notes.append(f"{run.name} {why}; {'used as far as it goes' if there else 'left out'}")
-    return good, notes
+            there, missing = measure.metric in run.curves, f"has no curve of {measure.metric}"
+            if there and run.lacks:
+                there = run.curves[measure.metric].steps[-1] >= _NEARLY * longest
+        found.append((run, there, run.lacks or ("" if there else missing)))
+    return found
+
+
+def sorted_out(runs: Sequence[Run], measure: Measure) -> tuple[list[Run], list[str]]:
+    """The runs of one task that have a number to give, and what must be said of the others and of those that are not
+    whole."""
+    found = looked_over(runs, measure)
+    notes = [f"{run.name} {why}; {'used as far as it goes' if fit else 'left out'}" for run, fit, why in found if why]
+    return [run for run, fit, _ in found if fit], notes
 
 
 def numbers(runs: Sequence[Run], measure: Measure) -> tuple[list[float], list[str]]:

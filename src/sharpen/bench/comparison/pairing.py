@@ -1,6 +1,7 @@
 """Who is paired with whom: runs of the same seed, pairs that were named, or nobody.
 
-Pairing by seed needs every seed once in each arm. Runs whose seed the other arm has not got are left out and told.
+Pairing by seed needs every seed once in each arm; where one seed is repeated, every repetition of it. Runs whose seed the
+other arm has not got are left out and told.
 """
 
 from __future__ import annotations
@@ -66,9 +67,9 @@ def paired(old: Sequence[Run], new: Sequence[Run], pairing: Pairing, names: tupl
         return _by_name(old, new, pairing.named, where)
     if pairing.how == NONE:
         return Paired(tuple(old), tuple(new), False)
-    seeds = [{run.seed for run in arm if run.seed is not None} for arm in (old, new)]
+    seeds = [{run.draw for run in arm if run.draw is not None} for arm in (old, new)]
     shared = sorted(seeds[0] & seeds[1])
-    whole = all(run.seed is not None for run in (*old, *new))
+    whole = all(run.draw is not None for run in (*old, *new))
     if pairing.how == SEED and not (whole and shared):
         why = "some runs have no seed" if not whole else f"{names[0]} and {names[1]} have no seed in common"
         raise UsageError(f"can't pair by seed{where}: {why}; --pairs none compares independent groups")
@@ -84,7 +85,12 @@ def paired(old: Sequence[Run], new: Sequence[Run], pairing: Pairing, names: tupl
         alone = sorted(own - set(shared))
         if alone:
             notes.append(f"the seeds are not the same{where}: {_listed(alone)} only in {name}, left out")
-    first, second = ({run.seed: run for run in arm} for arm in (old, new))
+    if len(shared) > 1 and len({seed for seed, _ in shared}) == 1:
+        notes.append(
+            f"all runs{where} are repetitions of seed {shared[0][0]}: what is shown holds for that seed, and says nothing "
+            "of others"
+        )
+    first, second = ({run.draw: run for run in arm} for arm in (old, new))
     return Paired(tuple(first[s] for s in shared), tuple(second[s] for s in shared), True, tuple(notes))
 
 
@@ -106,16 +112,16 @@ def _by_name(old: Sequence[Run], new: Sequence[Run], named: Named, where: str) -
 
 
 def _once_each(runs: Sequence[Run], name: str, where: str) -> None:
-    seen: dict[int | None, Run] = {}
+    seen: dict[tuple[int, int] | None, Run] = {}
     for run in runs:
-        if run.seed in seen:
+        if run.draw in seen:
             raise UsageError(
-                f"{name} has the seed {run.seed} twice{where}: {seen[run.seed].name} and {run.name}; name pairs with "
+                f"{name} has the {run.draw_words} twice{where}: {seen[run.draw].name} and {run.name}; name pairs with "
                 "--pairs, or compare independent groups with --pairs none"
             )
-        seen[run.seed] = run
+        seen[run.draw] = run
 
 
-def _listed(seeds: Sequence[int]) -> str:
-    shown = ", ".join(map(str, seeds[:8]))
+def _listed(seeds: Sequence[tuple[int, int]]) -> str:
+    shown = ", ".join(f"{seed}, repeat {repeat}" if repeat else str(seed) for seed, repeat in seeds[:8])
     return shown if len(seeds) <= 8 else f"{shown} and {len(seeds) - 8} more"

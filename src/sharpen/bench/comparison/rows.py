@@ -13,6 +13,8 @@ from statistics import fmean, stdev
 
 from sharpen.bench.comparison.measure import Measure, numbers
 from sharpen.bench.comparison.pairing import Paired
+from sharpen.bench.comparison.references import Normalised
+from sharpen.bench.comparison.times import Race, TimesTo, race
 from sharpen.bench.evidence.nouns import TEST, Run
 from sharpen.core.errors import UsageError
 from sharpen.stats import arms, power
@@ -55,6 +57,9 @@ class Row:
     notes: tuple[str, ...] = ()
     exploratory: bool = False
     """Held against a plan, and not what was planned."""
+    normalised: Normalised | None = None
+    times: TimesTo | None = None
+    """How the arms got to a threshold, where steps are what is compared."""
 
     @property
     def n(self) -> int:
@@ -67,7 +72,8 @@ class Row:
 
 def over_seeds(task: str, sides: Paired, measure: Measure, *, level: float, margin: float | None) -> Row:
     """The row of runs side by side."""
-    found, notes = numbers([*sides.old, *sides.new], measure)
+    watched = race(sides.old, sides.new, measure, level) if measure.summary == "steps_to" else None
+    found, notes = numbers([*sides.old, *sides.new], measure) if watched is None else _steps(watched, measure)
     old, new = found[: len(sides.old)], found[len(sides.old) :]
     _same_unit(old, new, measure, task)
     names = [_name(run) for run in sides.old]
@@ -78,13 +84,42 @@ def over_seeds(task: str, sides: Paired, measure: Measure, *, level: float, marg
             *(Value(name, a, None) for name, a in zip(names, old, strict=True)),
             *(Value(_name(run), None, b) for run, b in zip(sides.new, new, strict=True)),
         )
-    row = _row(task, SEEDS, sides.together, old, new, values, level, margin)
+    row = _row(task, SEEDS, sides.together, old, new, values, level, margin, lower=measure.sign < 0)
+    if watched is not None:
+        row = _watched(row, watched)
     if row.result is not None and measure.summary == TEST and all(0.0 <= x <= 1.0 for x in found):
         row = replace(row, result=_bounded(row.result, old, new, level))
     return replace(row, notes=(*sides.notes, *notes, *row.notes))
 
 
-def over_items(task: str, old: Sequence[Run], new: Sequence[Run], *, level: float, margin: float | None) -> Row:
+def _steps(found: Race, measure: Measure) -> tuple[list[float], list[str]]:
+    values = [*found.values[0], *found.values[1]]
+    if found.told.never == 0:
+        return values, []
+    return values, [
+        f"{found.told.never} of {len(values)} runs never came to {measure.threshold:g}: means are restricted to steps up to "
+        f"{found.told.until:g}, and p is that of the log-rank test"
+    ]
+
+
+def _watched(row: Row, found: Race) -> Row:
+    """A row of steps with how the arms got there; tested by log-rank where some never did."""
+    row = replace(row, times=found.told)
+    if row.result is None or found.told.never == 0:
+        return row
+    effect = replace(row.result.effect, method=f"restricted means, {row.result.effect.method}")
+    notes = row.notes
+    if found.crosses(effect.value):
+        notes = (
+            *notes,
+            "the arm that is ahead by the log-rank test has the larger restricted mean: their curves cross",
+        )
+    return replace(row, result=replace(row.result, effect=effect, test=found.test(paired=row.paired)), notes=notes)
+
+
+def over_items(
+    task: str, old: Sequence[Run], new: Sequence[Run], *, level: float, margin: float | None, lower: bool = False
+) -> Row:
     """The row of items both arms were scored on; each counts once, with its mean over runs."""
     first, second = means_by_item(old), means_by_item(new)
     shared = [item for item in first if item in second]
@@ -95,7 +130,7 @@ def over_items(task: str, old: Sequence[Run], new: Sequence[Run], *, level: floa
         notes.append(f"{len(shared)} items are shared, of {len(first)} and {len(second)}; the rest is left out")
     a, b = [first[item] for item in shared], [second[item] for item in shared]
     values = tuple(Value(item, x, y) for item, x, y in zip(shared, a, b, strict=True))
-    row = _row(task, ITEMS, True, a, b, values, level, margin)
+    row = _row(task, ITEMS, True, a, b, values, level, margin, lower=lower)
     if row.result is not None and all(0.0 <= x <= 1.0 for x in (*a, *b)):
         better = paired_difference(b, a, level)
         effect = Estimate(better.mean, better.low, better.high, better.n, better.method, level)
@@ -123,12 +158,12 @@ def means_by_item(runs: Sequence[Run]) -> dict[str, float]:
 
 def _row(
     task: str, over: str, together: bool, old: list[float], new: list[float], values: tuple[Value, ...], level: float,
-    margin: float | None,
+    margin: float | None, *, lower: bool = False,
 ) -> Row:  # fmt: skip
     effect = fmean(new) - fmean(old)
     if min(len(old), len(new)) < 2:
         return Row(task, over, together, len(old), len(new), effect, values, None)
-    result = (arms.paired if together else arms.unpaired)(new, old, level=level, margin=margin)
+    result = (arms.paired if together else arms.unpaired)(new, old, level=level, margin=margin, lower=lower)
     notes = list(result.warnings)
     differences = [x - y for x, y in zip(new, old, strict=False)]
     if together and over == SEEDS and max(differences) - min(differences) <= _SAME * max(map(abs, (*old, *new))):
@@ -168,7 +203,7 @@ def _same_unit(old: Sequence[float], new: Sequence[float], measure: Measure, tas
 
 
 def _name(run: Run) -> str:
-    return run.name if run.seed is None else f"seed {run.seed}"
+    return run.draw_words
 
 
 def has_items(runs: Sequence[Run], measure: Measure) -> bool:

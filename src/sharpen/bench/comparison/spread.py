@@ -38,7 +38,12 @@ def values_of(arm: Arm, task: str, measure: Measure) -> tuple[list[float], list[
             f"{where}: {len(runs)} of {len(arm.on(task))} runs have {measure.words}{why}; a spread takes at least 2"
         )
     seeds = [run.seed for run in runs if run.seed is not None]
-    if len(set(seeds)) < len(seeds):
+    if len({run.draw for run in runs}) == len(runs) and len(set(seeds)) == 1:
+        notes.append(
+            f"{where}: all runs are repetitions of seed {seeds[0]}; they spread by what the seed does not explain, and "
+            "other seeds may spread more"
+        )
+    elif len(set(seeds)) < len(seeds):
         notes.append(
             f"{where}: some seeds are there more than once; runs of one seed spread less than runs of different ones"
         )

@@ -68,7 +68,8 @@ class Source:
         started = self.started
         models = {role: identity for role, identity in started["models"].items() if role != "optimizer"}
         seed = started["seed"] if started["repeatable"] else None
-        return RolloutKeys(started["task"], started["task_version"], models, started["render"], seed)
+        repeat = next((line["repeat"] for line in self.lines if line["type"] == "repeat_stated"), 0)
+        return RolloutKeys(started["task"], started["task_version"], models, started["render"], seed, repeat=repeat)
 
 
 @contextmanager

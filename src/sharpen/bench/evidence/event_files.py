@@ -53,7 +53,7 @@ def read(path: Path) -> list[Arm]:
         made, faults = curves({tag: list(row.items()) for tag, row in points.items()}, str(home))
         runs.append(Run(name, str(home), seed=seed_in(name), curves=made, faults=faults))
     if not runs:
-        raise UsageError(f"{path} has no scalars in its event files")
+        raise UsageError(f"{path} has no scalars in its event files{': ' + notes[0] if notes else ''}")
     arms: dict[str, list[Run]] = {}
     deep = path.is_dir() and all(len(Path(run.name).parts) > 1 for run in runs)
     for run in runs:

@@ -1,4 +1,4 @@
-"""Arms from logs of Inspect AI: `.eval` files, and the same as `.json`. A file is a run, a folder of them an arm.
+"""Arms from logs of Inspect AI: `.eval` files, and the same as `.json`. A file is a run, a folder of either an arm.
 
 Read are the scores of the samples (of the scorer that is named, or the only one), averaged over epochs, the task, model,
 arguments, revision and usage. Inspect compresses with Zstandard, which Python has from 3.14 on; before that the package
@@ -13,34 +13,49 @@ import shutil
 import struct
 import subprocess
 import zipfile
+import zlib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from sharpen.bench.evidence.json_files import load
 from sharpen.bench.evidence.nouns import TEST, Arm, Cost, Run
 from sharpen.bench.evidence.settings import flattened, without_seed
 from sharpen.core.errors import UsageError
 
 _ZSTANDARD = 93
 _LOCAL_HEAD = 30
+_START = 4_000
+"""How much of a JSON file is looked at to see whether it is a log."""
 _MARKS = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0, "yes": 1.0, "no": 0.0, "true": 1.0, "false": 0.0}
 
 
 def holds(path: Path) -> bool:
+    return bool(_logs(path))
+
+
+def _logs(path: Path) -> list[Path]:
+    """The logs that a path is, or has in it."""
     if path.is_file():
-        return path.suffix == ".eval" or (path.suffix == ".json" and _is_log(path))
-    return any(path.glob("*.eval"))
+        return [path] if path.suffix == ".eval" or (path.suffix == ".json" and _is_log(path)) else []
+    return sorted((*path.glob("*.eval"), *(file for file in path.glob("*.json") if _is_log(file))))
 
 
 def read(path: Path, scorer: str | None = None) -> Arm:
     """A log, or a folder of logs, as an arm."""
-    files = [path] if path.is_file() else sorted(path.glob("*.eval"))
-    return Arm(path.stem if path.is_file() else path.name, tuple(_run(file, scorer) for file in files))
+    runs = tuple(_run(file, scorer) for file in _logs(path))
+    names = [run.name for run in runs]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise UsageError(f"{path} has {twice} as .eval and as .json: the same log counts once; take one of them away")
+    return Arm(path.stem if path.is_file() else path.name, runs)
 
 
 def _run(file: Path, scorer: str | None) -> Run:
     header, samples = _from_json(file) if file.suffix == ".json" else _from_zip(file)
-    spec = header["eval"]
+    spec = header.get("eval") if isinstance(header, Mapping) else None
+    if not isinstance(spec, Mapping):
+        raise UsageError(f"{file} is no log of Inspect: it has no eval in its header")
     scores = _scores(samples, scorer, file)
     failed = sum(sample.get("error") is not None for sample in samples)
     lacks = "" if header.get("status") == "success" else f"ended with status {header.get('status')}"
@@ -103,25 +118,27 @@ def _cost(stats: Mapping[str, Any]) -> Cost:
 
 
 def _from_json(file: Path) -> tuple[Mapping[str, Any], Sequence[Mapping[str, Any]]]:
-    found = json.loads(file.read_text(encoding="utf-8"))
-    return found, found.get("samples") or []
+    found = load(file)
+    return found, (found.get("samples") if isinstance(found, Mapping) else None) or []
 
 
 def _is_log(file: Path) -> bool:
     with file.open(encoding="utf-8", errors="replace") as opened:
-        start = opened.read(4_000)
+        start = opened.read(_START)
     return '"eval"' in start and '"status"' in start
 
 
 def _from_zip(file: Path) -> tuple[Mapping[str, Any], Sequence[Mapping[str, Any]]]:
+    if file.stat().st_size == 0:
+        raise UsageError(f"{file} is empty")
     try:
         with zipfile.ZipFile(file) as archive:
             names = set(archive.namelist())
             if "header.json" not in names or "summaries.json" not in names:
                 raise UsageError(f"{file} is not finished: it has no header.json; `inspect eval-retry` completes it")
             return _member(archive, "header.json", file), _member(archive, "summaries.json", file)
-    except zipfile.BadZipFile as error:
-        raise UsageError(f"{file} is damaged, or no log of Inspect: {error}") from error
+    except (zipfile.BadZipFile, zlib.error, EOFError, json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise UsageError(f"{file} is cut short or damaged, or no log of Inspect: {error}") from error
 
 
 def _member(archive: zipfile.ZipFile, name: str, file: Path) -> Any:
@@ -133,18 +150,23 @@ def _member(archive: zipfile.ZipFile, name: str, file: Path) -> Any:
         head = opened.read(_LOCAL_HEAD)
         name_size, extra_size = struct.unpack("<HH", head[26:30])
         opened.seek(info.header_offset + _LOCAL_HEAD + name_size + extra_size)
-        return json.loads(_unpacker(file)(opened.read(info.compress_size)))
+        unpack, wrong = _unpacker(file)
+        try:
+            return json.loads(unpack(opened.read(info.compress_size)))
+        except wrong as error:
+            raise UsageError(f"{file} is cut short or damaged: {name} can't be unpacked") from error
 
 
-def _unpacker(file: Path) -> Callable[[bytes], bytes]:
+def _unpacker(file: Path) -> tuple[Callable[[bytes], bytes], type[Exception]]:
+    """Who unpacks Zstandard here, and what it raises for what is damaged."""
     for package in ("compression.zstd", "backports.zstd"):
         try:
-            unpack: Callable[[bytes], bytes] = importlib.import_module(package).decompress
+            module = importlib.import_module(package)
         except ImportError:
             continue
-        return unpack
+        return module.decompress, module.ZstdError
     try:
-        package_of_old = importlib.import_module("zstandard")
+        of_old = importlib.import_module("zstandard")
     except ImportError:
         program = shutil.which("zstd")
         if program is None:
@@ -152,5 +174,9 @@ def _unpacker(file: Path) -> Callable[[bytes], bytes]:
                 f"{file} is compressed with Zstandard, which this Python can't read: `pip install zstandard`, or "
                 "`inspect log convert --to json`"
             ) from None
-        return lambda data: subprocess.run([program, "-dcq"], input=data, capture_output=True, check=True).stdout
-    return lambda data: bytes(package_of_old.ZstdDecompressor().decompressobj().decompress(data))
+        call = [program, "-dcq"]
+        return (
+            lambda data: subprocess.run(call, input=data, capture_output=True, check=True).stdout,
+            subprocess.CalledProcessError,
+        )
+    return lambda data: bytes(of_old.ZstdDecompressor().decompressobj().decompress(data)), of_old.ZstdError

@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from sharpen.bench.policy_curve import RETURNS
 from sharpen.core.digest import Json
 from sharpen.core.errors import UsageError, nearest
 from sharpen.stats.curves import Curve
 from sharpen.stats.errors import BadData
+from sharpen.stats.normalise import Reference
 
 TEST = "test"
 """The name of the final score on items that training did not see."""
+SCORES = (TEST, "test_initial", "test_final", "confirmed", "val", "best", "train", *RETURNS)
+"""What a run of sharpen measures in one unit, that of its task's score."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +54,21 @@ class Run:
     settings: Mapping[str, Json] = field(default_factory=dict)
     text: Mapping[str, str] = field(default_factory=dict)
     """The trained texts by part."""
+    reference: Reference | None = None
+    """What 0 and 1 stand for in its `SCORES`, where its own configuration says so."""
+    lower: bool = False
+    """Whether less of those is better by its own configuration."""
+    repeat: int = 0
+    """Which repetition of its seed it is."""
+
+    @property
+    def draw(self) -> tuple[int, int] | None:
+        """What tells the runs of an arm on a task apart: the seed, and its repetition. None where that is not known."""
+        return None if self.seed is None else (self.seed, self.repeat)
+
+    @property
+    def draw_words(self) -> str:
+        return said_draw(self.draw) if self.draw is not None else self.name
 
 
 @dataclass(frozen=True)
@@ -70,6 +89,12 @@ class Arm:
     def metrics(self) -> tuple[str, ...]:
         """The names of all curves, in the order they are met."""
         return tuple(dict.fromkeys(name for run in self.runs for name in run.curves))
+
+
+def said_draw(draw: tuple[int, int]) -> str:
+    """`seed 3`, or `seed 3, repeat 1`."""
+    seed, repeat = draw
+    return f"seed {seed}, repeat {repeat}" if repeat else f"seed {seed}"
 
 
 Points = Sequence[tuple[float, float]]

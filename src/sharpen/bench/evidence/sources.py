@@ -5,14 +5,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from sharpen.bench.evidence import event_files, inspect_logs, stories, tables, wandb_files
+from sharpen.bench.evidence import event_files, inspect_logs, stories, tables, wandb_exports, wandb_files
 from sharpen.bench.evidence.nouns import Arm, picked
 from sharpen.bench.layout import RunFolder, find_run
 from sharpen.core.errors import UsageError
 
 _KINDS = (
     "a run of sharpen, one of its jobs or checkpoints, a CSV file, a folder with TensorBoard's event files, a folder of "
-    "W&B's offline runs, or a log of Inspect"
+    "W&B's offline runs, histories exported from W&B as JSON, or logs of Inspect"
 )
 
 
@@ -39,6 +39,8 @@ def _read(source: str, root: Path, by: str, scorer: str | None) -> list[Arm]:
         return wandb_files.read(path)
     if event_files.is_event_file(path) or (path.is_dir() and event_files.holds(path)):
         return event_files.read(path)
+    if wandb_exports.holds(path):
+        return wandb_exports.read(path)
     if path.is_dir() and not any(path.iterdir()):
         raise UsageError(f"{path} is an empty folder; a comparison reads {_KINDS}")
     raise UsageError(f"{path}: nothing here that can be compared; that would be {_KINDS}")

@@ -1,6 +1,7 @@
 """Arms from runs of sharpen: a run, one of its jobs, or a checkpoint. Read from events, so also while they go on.
 
-The curves are `val` (the current candidate's score), `best` and `train` (the batch) by step; the finals `test` (the best
+The curves are `val` (the current candidate's score), `best` and `train` (the batch) by step, and of a policy what its
+evaluations measured besides, as `eval/length_mean`; the finals `test` (the best
 candidate), `test_initial`, `test_final` and `confirmed`. Items are those of the test split. Events name a whole split and
 not its items; ids are then taken from the task where it is at hand unchanged, else from the item's place.
 """
@@ -15,11 +16,14 @@ import yaml
 
 from sharpen.bench import layout
 from sharpen.bench.artifacts import results
+from sharpen.bench.benchmark import scale_of
 from sharpen.bench.config import load
 from sharpen.bench.evidence import ledgers
 from sharpen.bench.evidence.nouns import TEST, Arm, Cost, Run, curves
 from sharpen.bench.evidence.settings import flattened
 from sharpen.bench.layout import JOB_CONFIG, RunFolder
+from sharpen.bench.policy_curve import RETURNS
+from sharpen.bench.tables import PROCESS
 from sharpen.core.digest import Json
 from sharpen.core.errors import UsageError
 from sharpen.core.task import Splits
@@ -31,6 +35,7 @@ from sharpen.stats.curves import Curve
 Line = dict[str, Any]
 
 _CURVES = {"val": "current_score", "best": "best_score", "train": "batch_score"}
+_RETURNS = tuple(f"eval_{name.removeprefix('eval/')}" for name in RETURNS)
 _HOW_IT_IS_CARRIED_OUT = ("seed", "workers", "max_failures", "rollout_timeout")
 """Settings that are no difference between arms."""
 
@@ -109,17 +114,20 @@ def _job(
         source=str(home),
         task=about["task"],
         seed=about["seed"],
+        repeat=about.get("repeat", 0),
         curves={} if digest else _curves(found["steps"], name),
         finals={key: value for key, value in finals.items() if value is not None},
         items=items,
         cost=Cost() if digest else _cost(found),
         gain=None if digest else gain,
-        lacks=_lacking(found, lines),
+        lacks=_lacking(found, lines, home),
         began=found["clock"]["began"],
         version=str(manifest.get("sharpen", "")),
         commit=_commit(git),
         settings=_settings(lines, home),
         text=_text(home, digest),
+        reference=scale_of(found.get("benchmark")),
+        lower=_less_is_better(found.get("benchmark")),
     )
 
 
@@ -128,6 +136,10 @@ def _curves(steps: Sequence[Mapping[str, Any]], name: str) -> dict[str, Curve]:
         metric: [(float(row["step"]), float(row[key])) for row in steps if row[key] is not None]
         for metric, key in _CURVES.items()
     }
+    for row in steps:
+        for key, value in (row.get("metrics") or {}).items():
+            if isinstance(value, int | float) and not isinstance(value, bool):
+                points.setdefault(f"eval/{key.removeprefix('eval_')}", []).append((float(row["step"]), float(value)))
     return curves({metric: row for metric, row in points.items() if row}, name)[0]
 
 
@@ -181,14 +193,27 @@ def _cost(found: Mapping[str, Any]) -> Cost:
     )
 
 
-def _lacking(found: Mapping[str, Any], lines: Sequence[Line]) -> str:
-    if not lines:
-        return "has not begun"
-    if found["status"] == "unfinished":
-        return f"is not at its end (step {len(found['steps'])})"
+def _lacking(found: Mapping[str, Any], lines: Sequence[Line], home: Path) -> str:
+    """What a job has not got: one whose process broke off tells nothing of that in its story, but its process is on file."""
     if found["status"] == "failed":
         return f"failed: {found['message']}"
-    return ""
+    if found["status"] != "unfinished":
+        return ""
+    where = f" at step {len(found['steps'])}" if found["steps"] else ""
+    if layout.is_running(home):
+        return f"is still running{where}"
+    process = _read_if_there(home / PROCESS)
+    state, reason = process.get("state"), process.get("reason")
+    if state == "stopped":
+        return f"was stopped{where}"
+    if reason:
+        return f"was skipped: {reason}" if state == "skipped" else f"failed{where}: {reason}"
+    return f"is not at its end (step {len(found['steps'])}) and not running" if lines else "has not begun"
+
+
+def _less_is_better(told: Mapping[str, Any] | None) -> bool:
+    """Whether the best is chosen by the least of a task's own scores."""
+    return told is not None and told.get("best_metric_mode") == "min" and told.get("best_metric") in _RETURNS
 
 
 def _commit(git: Mapping[str, Any]) -> str:

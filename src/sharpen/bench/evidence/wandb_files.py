@@ -161,6 +161,8 @@ def _plain(value: Any) -> Any:
 
 def _records(path: Path, notes: list[str]) -> Iterator[tuple[int, bytes]]:
     data = path.read_bytes()
+    if not data:
+        raise UsageError(f"{path} is empty")
     if data[:4] != _IDENT:
         raise UsageError(f"{path} is no log of W&B: it begins with {data[:4]!r}")
     at, parts = _START, bytearray()

@@ -1,4 +1,8 @@
-"""Scales, ticks, frames and legends: the parts that pictures share. Pure."""
+"""Scales, ticks, frames and legends: the parts that pictures share. Pure.
+
+A second scale tells the same values normalised, where it is known what 0 and 1 stand for; normalising is linear, so it is
+the first scale with other numbers on it.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sharpen.report.page.marks import Line, Mark, Words, colour, dash, label, spot, width_of
+from sharpen.stats.normalise import Reference
 
+NORMALISED = "normalised"
+_LEAST_MARGIN = 46.0
 _LEGEND_ROW = 18.0
 _KEY = 30.0
 _GAP = 18.0
@@ -59,8 +66,43 @@ def written(value: float) -> str:
     return f"{value / 1e3:.4g}k" if abs(value) >= 1e4 else f"{value:.4g}"
 
 
-def frame(x: Scale, y: Scale, x_title: str, y_title: str, *, whole_x: bool = False) -> list[Mark]:
-    """Grid lines across, ticks and titles. `y.start` is the foot of the frame."""
+def shown(value: float) -> str:
+    """A score beside a picture: three decimals where it is one of 0..1, else as many digits as say something."""
+    return f"{value:.3f}" if abs(value) < 10 else written(value)
+
+
+def with_interval(value: float, low: float | None, high: float | None) -> str:
+    return shown(value) if low is None or high is None else f"{shown(value)} [{shown(low)}, {shown(high)}]"
+
+
+def second(scale: Scale, normal: Reference) -> list[tuple[float, str]]:
+    """Where round normalised values lie on a scale of raw ones, and how they are written."""
+    low, high = sorted((normal.of(scale.low), normal.of(scale.high)))
+    wide = (normal.reference - normal.random) / normal.scale
+    return [(scale.at(normal.random + value * wide), written(value)) for value in ticks(low, high)]
+
+
+def margin(low: float, high: float, normal: Reference | None = None) -> float:
+    """The room that the numbers of an upright scale take at its side; with `normal` those of its second scale."""
+    if normal is not None:
+        low, high = sorted((normal.of(low), normal.of(high)))
+    return max(_LEAST_MARGIN, max(width_of(written(value), 11) for value in ticks(low, high)) + 12)
+
+
+def at_the_right(x: float, y: Scale, normal: Reference) -> list[Mark]:
+    """A second upright scale."""
+    made: list[Mark] = [Line(((x, y.start), (x, y.end)), "dim")]
+    for at, words in second(y, normal):
+        made.append(Line(((x, at), (x + 4, at)), "dim"))
+        made.append(Words(x + 7, at + 4, words, "start", 11, "dim"))
+    return [*made, Words(x + margin(y.low, y.high, normal), y.end - 10, NORMALISED, "end", 12, "dim")]
+
+
+def frame(
+    x: Scale, y: Scale, x_title: str, y_title: str, *, whole_x: bool = False, normal: Reference | None = None
+) -> list[Mark]:
+    """Grid lines across, ticks and titles; with `normal` the normalised values at the right. `y.start` is the foot of the
+    frame."""
     made: list[Mark] = []
     for value in ticks(y.low, y.high):
         at = y.at(value)
@@ -75,29 +117,42 @@ def frame(x: Scale, y: Scale, x_title: str, y_title: str, *, whole_x: bool = Fal
         made.append(Words(at, y.start + 17, written(value), "middle", 11, "dim"))
     made.append(Line(((x.start, y.start), (x.end, y.start)), "dim"))
     made.append(Words((x.start + x.end) / 2, y.start + 34, x_title, "middle", 12, "dim"))
-    made.append(label(x.start, y.end - 10, y_title, x.end - x.start, colour="dim"))
+    room = x.end - x.start
+    if normal is not None:
+        made += at_the_right(x.end, y, normal)
+        room -= width_of(NORMALISED)
+    made.append(label(x.start, y.end - 10, y_title, room, colour="dim"))
     return made
 
 
-def legend(
-    names: Sequence[str | None], x: float, y: float, room: float, *, lines: bool = True
-) -> tuple[list[Mark], float]:
-    """A key for each series from `y` on, in as many rows as it takes, and how high that is. One series needs no key, and
-    one that is None has none."""
-    if len(names) < 2:
-        return [], 0.0
+@dataclass(frozen=True, slots=True)
+class Key:
+    """An entry of a legend: the name of the series at `place`, and whether it is told by its line, its mark or both."""
+
+    name: str
+    place: int
+    line: bool = True
+    spot: bool = True
+
+
+def keys(names: Sequence[str | None], *, line: bool = True, spot: bool = True) -> list[Key]:
+    """A key for each series. One series needs none, and one that is None has none."""
+    return [Key(n, at, line, spot) for at, n in enumerate(names) if n is not None] if len(names) > 1 else []
+
+
+def legend(entries: Sequence[Key], x: float, y: float, room: float) -> tuple[list[Mark], float]:
+    """The keys from `y` on, in as many rows as it takes, and how high that is."""
     made: list[Mark] = []
     at, row = x, 0
-    for place, name in enumerate(names):
-        if name is None:
-            continue
-        wide = min(_MOST_LEGEND, room, _KEY + width_of(name) + _GAP)
+    for one in entries:
+        wide = min(_MOST_LEGEND, room, _KEY + width_of(one.name) + _GAP)
         if at > x and at + wide > x + room:
             at, row = x, row + 1
         foot = y + row * _LEGEND_ROW + 12
-        if lines:
-            made.append(Line(((at, foot - 4), (at + 22, foot - 4)), colour(place), 2.0, dash(place)))
-        made.append(spot(place, at + 11, foot - 4))
-        made.append(label(at + _KEY, foot, name, wide - _KEY))
+        if one.line:
+            made.append(Line(((at, foot - 4), (at + 22, foot - 4)), colour(one.place), 2.0, dash(one.place)))
+        if one.spot:
+            made.append(spot(one.place, at + 11, foot - 4))
+        made.append(label(at + _KEY, foot, one.name, wide - _KEY - _GAP / 2))
         at += wide
-    return made, (row + 1) * _LEGEND_ROW + 6
+    return made, (row + 1) * _LEGEND_ROW + 6 if entries else 0.0

@@ -1,16 +1,22 @@
-"""Curves with bands: learning curves of arms, and performance profiles."""
+"""Curves with bands: learning curves of arms, performance profiles, and what each number of runs can say."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sharpen.report.page.axes import Scale, frame, legend, spread
+from sharpen.report.page.axes import Key, Scale, frame, keys, legend, margin, spread
 from sharpen.report.page.marks import Area, Line, Mark, Picture, Point, colour, dash, spot
+from sharpen.stats.normalise import Reference
 
 WIDTH, HEIGHT = 560.0, 300.0
-_LEFT, _RIGHT, _TOP, _FOOT = 46.0, 14.0, 24.0, 44.0
+UNIT = (0.0, 1.0)
+_RIGHT, _TOP, _FOOT = 14.0, 24.0, 44.0
+_MOST_THIN = 4
+"""Of more series than this the single runs are not drawn, nobody could tell them apart; but those without a mean curve."""
 _MOST_SPOTS = 40
+_ASIDE = 14.0
+"""How far apart pins of one step are drawn."""
 
 
 @dataclass(frozen=True)
@@ -25,47 +31,74 @@ class Banded:
     thin: tuple[tuple[Point, ...], ...] = ()
 
 
+@dataclass(frozen=True)
+class Pin:
+    """One value at one step that has a name of its own, with its interval where it has one: the best, say."""
+
+    name: str
+    step: float
+    value: float
+    low: float | None = None
+    high: float | None = None
+
+
 def curves(
-    name: str,
-    title: str,
-    series: Sequence[Banded],
-    x_title: str,
-    y_title: str,
-    *,
-    spots: bool = True,
-    unit: bool = True,
-) -> Picture:
-    """Series over steps. `unit` says that values are in 0..1, and then the whole of it is shown."""
-    keys, high = legend(
-        [one.name if one.values or one.thin else None for one in series], _LEFT, 0, WIDTH - _LEFT - _RIGHT
-    )
-    numbers = [value for one in series for value in (*one.values, *one.low, *one.high)]
-    steps = [step for one in series for step in one.steps]
-    steps += [step for one in series for row in one.thin for step, _ in row]
-    low_x, high_x = min(steps, default=0.0), max(steps, default=1.0)
-    if low_x == high_x:
-        low_x, high_x = low_x - 1, high_x + 1
-    bottom = (0.0, 1.0) if unit else spread(numbers, least=1e-6)
-    x = Scale(low_x, high_x, _LEFT, WIDTH - _RIGHT)
-    foot = high + _TOP + HEIGHT - _TOP - _FOOT
-    y = Scale(bottom[0], bottom[1], foot, high + _TOP)
-    made: list[Mark] = [*keys, *frame(x, y, x_title, y_title, whole_x=spots)]
+    name: str, title: str, series: Sequence[Banded], x_title: str, y_title: str, *, spots: bool = True,
+    within: tuple[float, float] | None = UNIT, normal: Reference | None = None, pins: Sequence[Pin] = (),
+) -> Picture:  # fmt: skip
+    """Series over steps, and pins on them. `within` is what the upright scale shows; None leaves it to the values. With
+    `normal` there is a second scale at the right."""
+    there = [one.name if one.values or one.thin else None for one in series]
+    named = keys([*there, *(None for _ in pins)], spot=spots)
+    named += [Key(pin.name, len(series) + place, line=False) for place, pin in enumerate(pins)]
+    low_x, high_x, whole = _across(series, pins)
+    low, high = spread(_numbers(series, pins), least=1e-6) if within is None else within
+    left, right = margin(low, high), _RIGHT if normal is None else margin(low, high, normal) + 2
+    key, top = legend(named, left, 0, WIDTH - left - _RIGHT)
+    high_x += (high_x - low_x) * _ASIDE * len(pins) / (WIDTH - right - left)
+    x = Scale(low_x, high_x, left, WIDTH - right)
+    foot = top + HEIGHT - _FOOT
+    y = Scale(low, high, foot, top + _TOP)
+    made: list[Mark] = [*key, *frame(x, y, x_title, y_title, whole_x=whole, normal=normal)]
     for place, one in enumerate(series):
         made += _band(one, place, x, y)
+        if len(series) <= _MOST_THIN or len(one.values) < 2:
+            made += [Line(tuple((x.at(a), y.at(b)) for a, b in row), colour(place), 0.6) for row in one.thin]
     for place, one in enumerate(series):
         made += _line(one, place, x, y, spots)
+    for place, pin in enumerate(pins):
+        made += _pin(pin, len(series) + place, x.at(pin.step) + _ASIDE * place, y)
     return Picture(name, title, WIDTH, foot + _FOOT, tuple(made))
 
 
+def _across(series: Sequence[Banded], pins: Sequence[Pin]) -> tuple[float, float, bool]:
+    """From which step to which, and whether steps are whole numbers."""
+    steps = [step for one in series for step in one.steps] + [pin.step for pin in pins]
+    steps += [step for one in series for row in one.thin for step, _ in row]
+    low, high = min(steps, default=0.0), max(steps, default=1.0)
+    whole = all(step == round(step) for step in steps)
+    return (low - 1, high + 1, whole) if low == high else (low, high, whole)
+
+
+def _numbers(series: Sequence[Banded], pins: Sequence[Pin]) -> list[float]:
+    """What the upright scale has to show. A band of two runs may be many times as wide as all values together; it is shown
+    as far as they spread, and no further."""
+    found = [value for one in series for value in one.values]
+    found += [value for one in series for row in one.thin for _, value in row]
+    found += [value for pin in pins for value in (pin.value, pin.low, pin.high) if value is not None]
+    if not found:
+        return []
+    low, high = min(found), max(found)
+    ends = [end for one in series for end in (*one.low, *one.high)]
+    return found + [min(max(end, low - (high - low)), high + (high - low)) for end in ends]
+
+
 def _band(one: Banded, place: int, x: Scale, y: Scale) -> list[Mark]:
-    made: list[Mark] = []
-    if one.low and len(one.steps) > 1:
-        upper = [(x.at(a), y.at(b)) for a, b in zip(one.steps, one.high, strict=True)]
-        lower = [(x.at(a), y.at(b)) for a, b in zip(one.steps, one.low, strict=True)]
-        made.append(Area((*upper, *reversed(lower)), colour(place), 0.16))
-    for row in one.thin:
-        made.append(Line(tuple((x.at(a), y.at(b)) for a, b in row), colour(place), 0.6))
-    return made
+    if not one.low or len(one.steps) < 2:
+        return []
+    upper = [(x.at(a), y.at(b)) for a, b in zip(one.steps, one.high, strict=True)]
+    lower = [(x.at(a), y.at(b)) for a, b in zip(one.steps, one.low, strict=True)]
+    return [Area((*upper, *reversed(lower)), colour(place), 0.16)]
 
 
 def _line(one: Banded, place: int, x: Scale, y: Scale, spots: bool) -> list[Mark]:
@@ -73,5 +106,16 @@ def _line(one: Banded, place: int, x: Scale, y: Scale, spots: bool) -> list[Mark
     made: list[Mark] = [Line(points, colour(place), 2.2, dash(place))] if len(points) > 1 else []
     if spots and len(points) <= _MOST_SPOTS:
         for (across, up), step, value in zip(points, one.steps, one.values, strict=True):
-            made.append(spot(place, across, up, f"{one.name}, step {step:g}: {value:.3f}", 3.2))
+            made.append(spot(place, across, up, f"{one.name}, step {step:g}: {value:.4g}", 3.2))
     return made
+
+
+def _pin(pin: Pin, place: int, at: float, y: Scale) -> list[Mark]:
+    told = f"{pin.name}, step {pin.step:g}: {pin.value:.4g}"
+    made: list[Mark] = []
+    if pin.low is not None and pin.high is not None:
+        low, high = y.at(pin.low), y.at(pin.high)
+        made.append(Line(((at, low), (at, high)), colour(place), 2.0))
+        made += [Line(((at - 4, end), (at + 4, end)), colour(place), 1.5) for end in (low, high)]
+        told += f" [{pin.low:.4g}, {pin.high:.4g}]"
+    return [*made, spot(place, at, y.at(pin.value), told, 5.5)]

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import sharpen
 from sharpen.core.redact import redact
 from sharpen.files import write_atomic
-from sharpen.report.page import html, job_plots, plots, png, svg
+from sharpen.report.page import files, html, job_plots, painted, plots, svg
 from sharpen.report.page.gather import Gathered
 from sharpen.report.page.marks import Picture
 from sharpen.report.page.plots import file_name
-from sharpen.report.page.sections import sections
+from sharpen.report.page.sections import named, sections
 
 _STYLE = """
 body{font:15px/1.55 system-ui,sans-serif;max-width:72rem;margin:2rem auto;padding:0 1.2rem;color:var(--ink);
@@ -60,7 +59,7 @@ def page(found: Gathered) -> str:
 
 def _matrix(found: Gathered) -> str:
     seeds = len({row["seed"] for row in found.rows})
-    return f"Tasks: {', '.join(found.tasks)}. Arms: {', '.join(arm.name for arm in found.arms)}. Seeds: {seeds}."
+    return f"Tasks: {named(found.tasks)}. Arms: {named([arm.name for arm in found.arms])}. Seeds: {seeds}."
 
 
 def pictures(found: Gathered) -> Iterator[Picture]:
@@ -70,12 +69,8 @@ def pictures(found: Gathered) -> Iterator[Picture]:
         drawn = [job_plots.learning(job), job_plots.by_type(job), job_plots.evidence(job), job_plots.items(job)]
         yield from (one for one in (*drawn, job_plots.spend(job)) if one is not None)
         return
-    whole = (
-        plots.standings(found),
-        plots.effects(found.compared, found.arms),
-        plots.performance(found.arms),
-        plots.spend(found),
-    )
+    yield from plots.standings(found)
+    whole = (plots.effects(found.compared, found.arms), plots.performance(found), plots.spend(found))
     yield from (one for one in whole if one is not None)
     yield from plots.learning(found)
     yield from plots.shapes(found)
@@ -95,13 +90,11 @@ def _free(path: Path, taken: Sequence[Path]) -> Path:
 def write_pictures(found: Gathered, folder: Path) -> list[Path]:
     """Each picture as SVG, and as PNG where matplotlib is there."""
     folder.mkdir(parents=True, exist_ok=True)
-    drawing = importlib.util.find_spec("matplotlib") is not None
+    kinds = (".svg", ".png") if painted.can_paint() else (".svg",)
     made: list[Path] = []
     for picture in pictures(found):
         path = _free(folder / f"{picture.name}.svg", made)
-        write_atomic(path, svg.as_file(picture))
-        made.append(path)
-        if drawing:
-            write_atomic(path.with_suffix(".png"), png.as_file(picture))
-            made.append(path.with_suffix(".png"))
+        for kind in kinds:
+            files.save(picture, path.with_suffix(kind))
+            made.append(path.with_suffix(kind))
     return made

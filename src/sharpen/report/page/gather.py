@@ -12,6 +12,7 @@ from typing import Any
 
 from sharpen.bench import tables
 from sharpen.bench.artifacts import results
+from sharpen.bench.benchmark import scale_of
 from sharpen.bench.comparison.assembly import Compared, Wish, compare_all
 from sharpen.bench.comparison.matchups import matchups
 from sharpen.bench.comparison.measure import choose
@@ -23,7 +24,10 @@ from sharpen.core.errors import UsageError
 from sharpen.core.redact import redact
 from sharpen.engine import checkpoints
 from sharpen.engine.replay import read_events
+from sharpen.report.page.normal import shared
+from sharpen.report.policies import is_policy
 from sharpen.stats.errors import BadData
+from sharpen.stats.normalise import Reference
 
 Results = Mapping[str, Any]
 Line = Mapping[str, Any]
@@ -59,6 +63,16 @@ class JobStory:
     def title(self) -> str:
         return f"{self.task} · {self.arm} · seed {self.seed}"
 
+    @property
+    def normal(self) -> Reference | None:
+        """What 0 and 1 stand for, where the job's results say so."""
+        return scale_of(self.results.get("benchmark"))
+
+    @property
+    def is_policy(self) -> bool:
+        """Whether a policy was trained and not a text: its steps are evaluations, and it has neither gate nor items."""
+        return is_policy(self.results)
+
 
 @dataclass(frozen=True)
 class Gathered:
@@ -77,6 +91,13 @@ class Gathered:
     @property
     def tasks(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(row["task_id"] for row in self.rows))
+
+    def on(self, task: str) -> tuple[JobStory, ...]:
+        return tuple(job for job in self.jobs if job.task == task)
+
+    def normal(self, task: str) -> Reference | None:
+        """What 0 and 1 stand for on a task, where all of its jobs that have begun agree on it."""
+        return shared(job.results for job in self.on(task) if job.lines)
 
 
 def gather(folder: RunFolder) -> Gathered:

@@ -13,9 +13,12 @@ from rich.table import Table
 from rich.text import Text
 
 from sharpen.core.redact import redact
+from sharpen.report.comparison import number
 from sharpen.report.page import svg
 from sharpen.report.page.marks import Picture
+from sharpen.report.text import NOTHING
 
+_MOST_FIGURES = 6
 _CLASSES = {"green": "came", "red": "went", "yellow": "doubt", "dim": "quiet", "bold": "strong"}
 
 
@@ -27,6 +30,16 @@ def safe(words: str) -> str:
 def paragraph(words: str, kind: str = "") -> str:
     marked = f' class="{kind}"' if kind else ""
     return f"<p{marked}>{safe(words.strip())}</p>"
+
+
+def quiet(words: str) -> str:
+    """A remark, where there is one."""
+    return paragraph(words, "quiet") if words else ""
+
+
+def interval(low: float | None, high: float | None) -> str:
+    """The ends of an interval of values of any size, for a cell."""
+    return NOTHING if low is None or high is None else f"[{number(low)}, {number(high)}]"
 
 
 def of_text(text: Text) -> str:
@@ -56,7 +69,8 @@ def of_block(block: Text | Table | None) -> str:
         rows = list(zip(*(list(map(str, column.cells)) for column in block.columns), strict=True))
         left = sum(column.justify == "left" for column in block.columns)
         return table(head, rows, left)
-    return f'<p class="lines">{of_text(block).strip()}</p>'
+    start = len(block.plain) - len(block.plain.lstrip())
+    return f'<p class="lines">{of_text(block[start : len(block.plain.rstrip())])}</p>'
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1) -> str:
@@ -80,8 +94,11 @@ def figure(picture: Picture | None, note: str = "") -> str:
 
 
 def side_by_side(figures: Sequence[str]) -> str:
-    """Several figures, two in a row where there is room."""
-    return f'<div class="pair">{"".join(figures)}</div>' if len(figures) > 1 else "".join(figures)
+    """Several figures, two in a row where there is room. Of many the first are shown, and the rest are there to unfold."""
+    first, rest = figures[:_MOST_FIGURES], figures[_MOST_FIGURES:]
+    made = f'<div class="pair">{"".join(first)}</div>' if len(first) > 1 else "".join(first)
+    more = "picture" if len(rest) == 1 else "pictures"
+    return made + details(f"{len(rest)} more {more}", f'<div class="pair">{"".join(rest)}</div>' if rest else "")
 
 
 def details(summary: str, body: str, *, opened: bool = False) -> str:

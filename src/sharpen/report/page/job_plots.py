@@ -1,4 +1,8 @@
-"""The pictures of one job: its curves, its scores by type before and after, its gate's evidence, its items, its spend."""
+"""The pictures of one job: its curves, its scores by type before and after, its gate's evidence, its items, its spend.
+
+A job that trains a policy has evaluations by step and neither gate nor items; its curve marks the best and what it came to
+when it was measured again.
+"""
 
 from __future__ import annotations
 
@@ -7,14 +11,16 @@ from typing import Any
 
 from sharpen.report import steps, text
 from sharpen.report.page.bars import Bar, bars
-from sharpen.report.page.curves import Banded, curves
+from sharpen.report.page.curves import UNIT, Banded, Pin, curves
 from sharpen.report.page.forest import Row, Value, forest
 from sharpen.report.page.gather import JobStory, Line
 from sharpen.report.page.heat import Column, heat
 from sharpen.report.page.marks import Picture
+from sharpen.report.page.normal import differences
 from sharpen.report.page.plots import file_name
 
 _CURVES = {"current_score": "current, on val", "best_score": "best, on val", "batch_score": "train batch"}
+_POLICY = {"current_score": "evaluated", "batch_score": "training episodes"}
 _NOT_VAL = frozenset({"train", "screen", "slow-update", "test"})
 _MOST_ITEMS = 60
 _MOST_COLUMNS = 80
@@ -22,15 +28,31 @@ _MOST_TYPES = 40
 
 
 def learning(job: JobStory) -> Picture | None:
+    """The scores by step; of a policy its evaluations and training episodes, with the best marked."""
     series = []
-    for key, name in _CURVES.items():
+    for key, name in (_POLICY if job.is_policy else _CURVES).items():
         points = [(float(row["step"]), float(row[key])) for row in job.results["steps"] if row[key] is not None]
         series.append(Banded(name, tuple(step for step, _ in points), tuple(value for _, value in points)))
     if not any(one.values for one in series):
         return None
     values = [value for one in series for value in one.values]
-    unit = all(0.0 <= value <= 1.0 for value in values)
-    return curves(file_name("curves", job.job_id), f"{job.title}: scores by step", series, "step", "score", unit=unit)
+    unit = UNIT if all(0.0 <= value <= 1.0 for value in values) else None
+    return curves(
+        file_name("curves", job.job_id), f"{job.title}: scores by step", series, "step", "score", within=unit,
+        normal=job.normal, pins=_best(job) if job.is_policy else (),
+    )  # fmt: skip
+
+
+def _best(job: JobStory) -> list[Pin]:
+    """The evaluation that the best was chosen by, and what it came to when it was measured again."""
+    best = job.results["best"] or {}
+    step, confirmed = best.get("step"), best.get("confirmed") or {}
+    pins = []
+    if step is not None and best.get("raw") is not None:
+        pins.append(Pin("best", float(step), best["raw"]))
+    if step is not None and confirmed.get("value") is not None:
+        pins.append(Pin("best, measured again", float(step), confirmed["value"], confirmed["low"], confirmed["high"]))
+    return pins
 
 
 def by_type(job: JobStory) -> Picture | None:
@@ -50,7 +72,11 @@ def by_type(job: JobStory) -> Picture | None:
     if len(rows) < 2:
         return None
     title = f"{job.title}: test scores by type with 95 % intervals"
-    return forest(file_name("types", job.job_id), title, rows, ("before", "after"), "score on test", within=(0.0, 1.0))
+    ends = [x for row in rows for value in row.values for x in (value.value, value.low, value.high) if x is not None]
+    return forest(
+        file_name("types", job.job_id), title, rows, ("before", "after"), "score on test",
+        within=UNIT if all(0.0 <= x <= 1.0 for x in ends) else None, normal=job.normal,
+    )  # fmt: skip
 
 
 def evidence(job: JobStory) -> Picture | None:
@@ -66,7 +92,15 @@ def evidence(job: JobStory) -> Picture | None:
         return None
     names = ("accepted", "not accepted")
     title = f"{job.title}: effects on val as the gate saw them, with 90 % intervals"
-    return forest(file_name("gate", job.job_id), title, rows, names, "difference on val", zero=True)
+    return forest(
+        file_name("gate", job.job_id),
+        title,
+        rows,
+        names,
+        "difference on val",
+        zero=True,
+        normal=differences(job.normal),
+    )
 
 
 def decisions(lines: Sequence[Line]) -> list[Line]:
@@ -106,7 +140,7 @@ def _place(row: Sequence[float | None]) -> tuple[int, float]:
 
 def _columns(lines: Sequence[Line]) -> list[tuple[Column, str]]:
     """The start, and for each step what it put forward."""
-    if not lines:
+    if not lines or not lines[0].get("candidate"):
         return []
     made = [(Column("0", True, "the start"), str(lines[0]["candidate"]))]
     tried: str | None = None

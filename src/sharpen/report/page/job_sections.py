@@ -6,14 +6,17 @@ from collections.abc import Iterator
 
 from rich.text import Text
 
-from sharpen.report import closing, diffs, objectives, steps, text
+from sharpen.report import closing, diffs, objectives, policies, steps, text
+from sharpen.report.comparison import number
 from sharpen.report.page import html, job_plots
+from sharpen.report.page.axes import NORMALISED
 from sharpen.report.page.gather import JobStory, Version
 
 Section = tuple[str, str]
 """A heading and what stands under it, as HTML. Without anything under it, a heading is not shown."""
 
 _MOST_LINES = 400
+_MOST_ROWS = 30
 _HERE = 2
 
 
@@ -21,18 +24,18 @@ def sections(job: JobStory) -> Iterator[Section]:
     """All there is, in the order of a reader's questions."""
     found = job.results
     yield "Verdict", _verdict(job)
-    yield "Test scores", html.of_block(closing.scores(found))
+    scores = html.of_block(closing.scores(found))
+    yield "Test scores", scores and scores + html.of_block(closing.scale(found))
     yield "Objectives", _objectives(job)
-    yield (
-        "Learning curve",
-        html.figure(job_plots.learning(job), "The score on val is that of the items measured by then."),
-    )
+    note = "" if job.is_policy else "The score on val is that of the items measured by then."
+    yield "Learning curve", html.figure(job_plots.learning(job), note)
     yield "By type", html.figure(job_plots.by_type(job)) or html.of_block(closing.by_type(found))
-    yield "Candidates", lineage(job)
-    yield "Steps", _steps(job)
+    yield "Candidates", "" if job.is_policy else lineage(job)
+    yield ("Evaluations", _evaluations(job)) if job.is_policy else ("Steps", _steps(job))
     yield "Gate evidence", html.figure(job_plots.evidence(job)) + _decisions(job)
     yield "Items by step", html.figure(job_plots.items(job))
     yield "Spend", html.figure(job_plots.spend(job)) + html.of_block(closing.costs(found))
+    yield "Time", html.of_block(policies.times(found)) if job.is_policy else ""
     yield "Settings", _settings(job)
 
 
@@ -44,9 +47,9 @@ def _verdict(job: JobStory) -> str:
         kind = {"green": "better", "red": "worse"}.get(str(said.style), "open")
         parts.append(html.paragraph(said.plain, f"verdict {kind}"))
     elif found["status"] == "unfinished":
-        done = text.plural(len(found["steps"]), "step")
-        words = f"This job is {job.status.replace('_', ' ')}: {done} so far, no test yet."
-        parts.append(html.paragraph(words, "verdict open"))
+        done = text.plural(len(found["steps"]), "evaluation" if job.is_policy else "step")
+        state = f"This job is {job.status.replace('_', ' ')}: {done} so far, no test yet."
+        parts.append(html.paragraph(state, "verdict open"))
     parts.append(html.of_block(closing.confirmation(found)))
     return "".join(parts)
 
@@ -82,13 +85,13 @@ def _name(version: Version) -> str:
 
 
 def _about(version: Version, name: str) -> str:
-    words = [f"<b>{html.safe(name)}</b>", f"<code>{version.digest[:12]}</code>"]
-    words.append(f"{text.count(version.candidate.length)} characters")
+    said = [f"<b>{html.safe(name)}</b>", f"<code>{version.digest[:12]}</code>"]
+    said.append(f"{text.count(version.candidate.length)} characters")
     for key, write in (("val", text.score), ("effect", text.signed)):
         value = version.metrics.get(key)
         if isinstance(value, int | float):
-            words.append(f"{key} {write(float(value))}")
-    return " · ".join(words)
+            said.append(f"{key} {write(float(value))}")
+    return " · ".join(said)
 
 
 def _whole(version: Version) -> Text:
@@ -113,6 +116,22 @@ def _steps(job: JobStory) -> str:
     return html.table(("step", "what became of it", "edits", "batch", "current", "best", "calls so far"), rows, 3)
 
 
+def _evaluations(job: JobStory) -> str:
+    """Of a policy, every evaluation with the training episodes before it; a long row is there to unfold."""
+    found = job.results["steps"]
+    more = job.normal is not None
+    rows = []
+    for row in found:
+        own = (row.get("normalised") or {}).get("current_score")
+        figures = [number(row["current_score"]), *([number(own)] if more else []), text.count(row["episodes"])]
+        best = "best so far" if row["action"] == "best" else ""
+        rows.append([f"{row['step']:,}", best, *figures, number(row["batch_score"])])
+    head = ("step", "", "score", *([NORMALISED] if more else []), "episodes", "training episodes")
+    made = html.table(head, rows, 2)
+    told = html.of_block(policies.evaluations(job.results))
+    return told + (html.details("All of them", made) if len(found) > _MOST_ROWS else made)
+
+
 def _decisions(job: JobStory) -> str:
     rows = [
         [
@@ -130,10 +149,11 @@ def _settings(job: JobStory) -> str:
     if not job.lines:
         return ""
     started = job.lines[0]
-    sizes = ", ".join(f"{row[0]} {name}" for name, row in started["splits"].items())
-    rows = [["task", f"{started['task']} ({sizes})"], ["trainer", started["trainer"]], ["seed", str(started["seed"])]]
-    rows += [[f"model: {role}", _model(about)] for role, about in started["models"].items() if about]
-    rows += [[f"params: {name}", str(value)] for name, value in sorted(started["params"].items())]
+    sizes = ", ".join(f"{row[0]} {name}" for name, row in (started.get("splits") or {}).items())
+    task = f"{started['task']} ({sizes})" if sizes else str(started["task"])
+    rows = [["task", task], ["trainer", started["trainer"]], ["seed", str(started["seed"])]]
+    rows += [[f"model: {role}", _model(about)] for role, about in (started.get("models") or {}).items() if about]
+    rows += [[f"params: {name}", str(value)] for name, value in sorted((started.get("params") or {}).items())]
     return html.details("What decides the result", html.table(("setting", "value"), rows, _HERE))
 
 

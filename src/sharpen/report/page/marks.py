@@ -6,7 +6,7 @@ Colours are names, not values, so that one picture is right on light and on dark
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from sharpen.core.redact import redact
@@ -63,6 +63,13 @@ class Picture:
     width: float
     height: float
     marks: tuple[Mark, ...]
+
+
+def moved(mark: Mark, right: float, down: float) -> Mark:
+    """The same mark elsewhere on the paper."""
+    if isinstance(mark, Words):
+        return replace(mark, x=mark.x + right, y=mark.y + down)
+    return replace(mark, points=tuple((x + right, y + down) for x, y in mark.points))
 
 
 def colour(place: int) -> str:

@@ -2,31 +2,33 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from statistics import fmean
 
 from sharpen.bench.comparison.assembly import Compared
 from sharpen.bench.evidence.nouns import TEST, Arm
 from sharpen.report import text
-from sharpen.report.comparison import number, p_value
+from sharpen.report.comparison import level, number, p_value
 from sharpen.report.page import radar as radars
+from sharpen.report.page.axes import spread, with_interval
 from sharpen.report.page.bars import Bar, bars
-from sharpen.report.page.curves import Banded, curves
+from sharpen.report.page.curves import UNIT, Banded, curves
 from sharpen.report.page.forest import Row, Value, forest
 from sharpen.report.page.gather import Gathered, JobStory
 from sharpen.report.page.marks import Picture
+from sharpen.report.page.means import banded, within
+from sharpen.report.page.normal import differences
 from sharpen.stats.aggregates import Scores
-from sharpen.stats.curves import Curve, common
-from sharpen.stats.errors import BadData
-from sharpen.stats.intervals import bounded_mean
+from sharpen.stats.curves import Curve
+from sharpen.stats.means import Estimate
+from sharpen.stats.normalise import Reference
 from sharpen.stats.profiles import profile
 
+EVALUATED = "score of the policy"
 _METRICS = {"val": "score on val of the current candidate", "best": "best score on val", "train": "score of the batch"}
 _MOST_TYPES = 40
-_MOST_POINTS = 200
 _RESAMPLES = 5_000
-_LEVELS = tuple(level / 50 for level in range(51))
+_LEVELS = 50
 
 
 def file_name(*words: str) -> str:
@@ -36,104 +38,141 @@ def file_name(*words: str) -> str:
 
 
 def learning(found: Gathered) -> Iterator[Picture]:
-    """A picture per task with the curves of all arms."""
+    """A picture per task with the curves of all arms. An arm keeps its colour in every picture, also where it has nothing
+    to show."""
     for task in found.tasks:
-        for metric, words in _METRICS.items():
-            rows = {arm.name: [r.curves[metric] for r in arm.on(task) if metric in r.curves] for arm in found.arms}
-            series = [_banded(name, row) for name, row in rows.items()]
-            if any(one.thin or one.values for one in series):
-                title = f"{task}: {words}"
-                # An arm keeps its colour in every picture, also where it has nothing to show.
-                yield curves(file_name("curves", task), title, series, "step", f"{words}, mean and 95 % band")
-                break
+        words, rows = _rows(found, task)
+        if any(rows.values()):
+            series = [banded(name, row) for name, row in rows.items()]
+            band = ", mean and 95 % band" if any(one.low for one in series) else ""
+            yield curves(
+                file_name("curves", task), f"{task}: {words}", series, "step", f"score{band}",
+                within=within(list(rows.values())), normal=found.normal(task),
+            )  # fmt: skip
 
 
-def _banded(name: str, row: Sequence[Curve]) -> Banded:
-    """The mean over the steps that all runs cover, with a band that stays within 0..1; single runs as thin lines."""
-    if not row:
-        return Banded(name, (), ())
-    thin = tuple(tuple(zip(one.steps, one.values, strict=True)) for one in row) if len(row) > 1 else ()
-    try:
-        first, last = common(row)
-    except BadData:
-        return Banded(name, (), (), thin=thin)
-    steps = sorted({step for one in row for step in one.steps if first <= step <= last})
-    steps = steps[:: max(1, math.ceil(len(steps) / _MOST_POINTS))]
-    values = [[one.at(step) for one in row] for step in steps]
-    means = tuple(fmean(at) for at in values)
-    if len(row) < 2 or not all(0.0 <= value <= 1.0 for at in values for value in at):
-        return Banded(name, tuple(steps), means, thin=thin)
-    bounds = [bounded_mean(at)[:2] for at in values]
-    return Banded(name, tuple(steps), means, tuple(low for low, _ in bounds), tuple(high for _, high in bounds), thin)
+def _rows(found: Gathered, task: str) -> tuple[str, dict[str, list[Curve]]]:
+    """What is drawn of a task, and the curves of each arm."""
+    for metric, words in _METRICS.items():
+        rows = {arm.name: [r.curves[metric] for r in arm.on(task) if metric in r.curves] for arm in found.arms}
+        if any(rows.values()):
+            return EVALUATED if any(job.is_policy for job in found.on(task)) else words, rows
+    return "", {}
 
 
-def standings(found: Gathered) -> Picture | None:
-    """The test scores of the arms on each task."""
-    place = {arm.name: at for at, arm in enumerate(found.arms)}
-    rows = []
-    for task in found.tasks:
-        own = [row for row in found.board if row["task_id"] == task and row["score_mean"] is not None]
-        if own:
-            rows.append(Row(task))
-        for row in own:
-            value = Value(row["score_mean"], row["score_low"], row["score_high"], place[row["arm"]])
-            figures = f"{text.score(value.value)} {text.interval(value.low, value.high)}"
-            rows.append(Row(row["arm"], (value,), figures.removesuffix(f" {text.NOTHING}")))
-    if not rows:
-        return None
+def standings(found: Gathered) -> Iterator[Picture]:
+    """The test scores of the arms: all tasks on one scale where scores are in 0..1, else each task on its own."""
+    rows = {task: _standing(found, task) for task in found.tasks}
+    rows = {task: own for task, own in rows.items() if own}
     title = "Test scores of the arms, mean over seeds with its 95 % interval"
-    return forest("scores", title, rows, (), "score on test", within=(0.0, 1.0))
+    if all(map(_unit, rows.values())) and not any(found.normal(task) for task in rows):
+        flat = [row for task, own in rows.items() for row in (Row(task), *own)]
+        if flat:
+            yield forest("scores", title, flat, (), "score on test", within=UNIT)
+        return
+    for task, own in rows.items():
+        yield forest(
+            file_name("scores", task), f"{task}: {title[:1].lower()}{title[1:]}", own, (), "score on test",
+            within=UNIT if _unit(own) else None, normal=found.normal(task),
+        )  # fmt: skip
+
+
+def _unit(rows: Sequence[Row]) -> bool:
+    """Whether everything in these rows is a score in 0..1."""
+    ends = (x for row in rows for v in row.values for x in (v.value, v.low, v.high))
+    return all(x is None or 0.0 <= x <= 1.0 for x in ends)
+
+
+def _standing(found: Gathered, task: str) -> list[Row]:
+    place = {arm.name: at for at, arm in enumerate(found.arms)}
+    own = [row for row in found.board if row["task_id"] == task and row["score_mean"] is not None]
+    made = []
+    for row in own:
+        value = Value(row["score_mean"], row["score_low"], row["score_high"], place[row["arm"]])
+        made.append(Row(row["arm"], (value,), with_interval(value.value, value.low, value.high)))
+    return made
 
 
 def effects(found: Sequence[Compared], arms: Sequence[Arm]) -> Picture | None:
-    """The difference of each arm to the first one, by task and over all tasks."""
+    """The difference of each arm to the first one, by task and over all tasks. Where the scores of several tasks are
+    normalised, so are the effects; those of one task have a second scale."""
     place = {arm.name: at for at, arm in enumerate(arms)}
+    scaled = any(one.pooled_normalised is not None for one in found)
     rows = []
     for one in found:
-        own = []
-        for row in one.rows:
-            if row.result is not None:
-                effect = row.result.effect
-                own.append((row.task or "all", effect.value, effect.low, effect.high, row.adjusted))
-        if one.pooled is not None:
-            effect = one.pooled.effect
-            own.append(("all tasks", effect.value, effect.low, effect.high, one.adjusted))
+        own = list(_effects(one, scaled=scaled))
         if own:
             rows.append(Row(f"{one.new} against {one.old}"))
-        for task, value, low, high, p in own:
-            rows.append(
-                Row(task, (Value(value, low, high, place[one.new]),), f"{number(value, sign=True)}, p {p_value(p)}")
-            )
+        for task, effect, p in own:
+            value = Value(effect.value, effect.low, effect.high, place[one.new])
+            rows.append(Row(task, (value,), f"{number(effect.value, sign=True)}, p {p_value(p)}"))
     if not rows:
         return None
-    words = found[0].measure.words
-    title = f"Effects on {words}: new minus old with 95 % intervals; p adjusted by Holm's rule"
-    return forest("effects", title, rows, (), f"difference in {words}", zero=True)
+    words = f"{'normalised ' if scaled else ''}{found[0].measure.words}"
+    title = f"Effects on {words}: new minus old with {level(found)} intervals; p adjusted by Holm's rule"
+    normal = None if scaled else _one_scale(found)
+    return forest("effects", title, rows, (), f"difference in {words}", zero=True, normal=normal)
 
 
-def performance(arms: Sequence[Arm]) -> Picture | None:
-    """The share of runs above each score, over the tasks that all arms ran."""
-    tested = {arm.name: {t: [r.finals[TEST] for r in arm.on(t) if TEST in r.finals] for t in arm.tasks} for arm in arms}
+def _effects(one: Compared, *, scaled: bool) -> Iterator[tuple[str, Estimate, float | None]]:
+    for row in one.rows:
+        told = row.normalised if scaled else row.result
+        if told is not None:
+            yield row.task or "all", told.effect, row.adjusted
+    over = one.pooled_normalised if scaled else one.pooled
+    if over is not None:
+        yield "all tasks", over.effect, one.adjusted
+
+
+def _one_scale(found: Sequence[Compared]) -> Reference | None:
+    """The scale that all rows have in common."""
+    scales = {row.normalised.reference if row.normalised is not None else None for one in found for row in one.rows}
+    return differences(scales.pop()) if len(scales) == 1 else None
+
+
+def performance(found: Gathered) -> Picture | None:
+    """The share of runs above each score, over the tasks that all arms ran; of normalised scores where every task has them,
+    and of none where scores of different tasks have no scale in common."""
+    tested = {
+        arm.name: {t: [r.finals[TEST] for r in arm.on(t) if TEST in r.finals] for t in arm.tasks} for arm in found.arms
+    }
     scored = {name: by_task for name, by_task in tested.items() if any(by_task.values())}
     tasks = dict.fromkeys(task for by_task in scored.values() for task in by_task)
     shared = [task for task in tasks if all(by_task.get(task) for by_task in scored.values())]
     if len(scored) < 2 or not shared or max(len(own[task]) for own in scored.values() for task in shared) < 2:
         return None
+    scales = {task: found.normal(task) for task in shared}
+    whole = all(scales.values())
+    kept = {
+        name: {task: _on_scale(own[task], scales[task] if whole else None) for task in shared}
+        for name, own in scored.items()
+    }
+    values = [value for own in kept.values() for row in own.values() for value in row]
+    unit = all(0.0 <= value <= 1.0 for value in values)
+    if not (unit or whole or len(shared) == 1):
+        return None
+    low, high = UNIT if unit else spread(values)
+    levels = tuple(low + (high - low) * place / _LEVELS for place in range(_LEVELS + 1))
     series = []
     for name in tested:
-        if name not in scored:
+        if name not in kept:
             series.append(Banded(name, (), ()))
             continue
-        one = profile(Scores({task: scored[name][task] for task in shared}, name), _LEVELS, resamples=_RESAMPLES)
+        one = profile(Scores(kept[name], name), levels, resamples=_RESAMPLES)
         series.append(Banded(name, one.thresholds, one.shares, one.low, one.high))
-    title = "Performance profile: the share of runs whose test score is above each threshold, with 95 % bands"
-    return curves("profile", title, series, "test score τ", "share of runs above τ", spots=False)
+    kind = "normalised test score" if whole else "test score"
+    title = f"Performance profile: the share of runs whose {kind} is above each threshold, with 95 % bands"
+    return curves("profile", title, series, f"{kind} τ", "share of runs above τ", spots=False)
+
+
+def _on_scale(values: Sequence[float], normal: Reference | None) -> list[float]:
+    return list(values) if normal is None else normal.of_all(values)
 
 
 def by_type(found: Gathered) -> Iterator[Picture]:
     """For each task with several types, the arms' means on each of them."""
     for task in found.tasks:
-        table = type_means([job for job in found.jobs if job.task == task], [arm.name for arm in found.arms])
+        table = type_means(found.on(task), [arm.name for arm in found.arms])
         if len(table) < 2:
             continue
         rows = [
@@ -143,7 +182,10 @@ def by_type(found: Gathered) -> Iterator[Picture]:
         title = f"{task}: test scores by type, mean over seeds"
         rows = [row for row in rows if row.values]
         names = [arm.name for arm in found.arms]
-        yield forest(file_name("types", task), title, rows, names, "score on test", within=(0.0, 1.0))
+        yield forest(
+            file_name("types", task), title, rows, names, "score on test", within=UNIT if _unit(rows) else None,
+            normal=found.normal(task),
+        )  # fmt: skip
 
 
 def type_means(jobs: Sequence[JobStory], arms: Sequence[str]) -> dict[str, list[float | None]]:
@@ -163,12 +205,22 @@ def shapes(found: Gathered) -> Iterator[Picture]:
         return
     if len(found.tasks) >= radars.LEAST:
         means = {(row["task_id"], row["arm"]): row["score_mean"] for row in found.board}
+        scales = {task: found.normal(task) for task in found.tasks}
+        whole = all(scales.values())
         table = {task: [means.get((task, name)) for name in names] for task in found.tasks}
-        yield from _radar("radar", "Test scores by task", table, names)
+        title = "Normalised test scores by task, cut to 0..1" if whole else "Test scores by task"
+        if whole:
+            table = {task: [None if x is None else _share(x, scales[task]) for x in row] for task, row in table.items()}
+        yield from _radar("radar", title, table, names)
         return
     for task in found.tasks:
-        table = type_means([job for job in found.jobs if job.task == task], names)
+        table = type_means(found.on(task), names)
         yield from _radar(file_name("radar", task), f"{task}: test scores by type", table, names)
+
+
+def _share(score: float, normal: Reference | None) -> float:
+    """A score as a share of the way from random to the reference, which is what a radar has room for."""
+    return score if normal is None else min(1.0, max(0.0, normal.of(score) / normal.scale))
 
 
 def _radar(
@@ -180,7 +232,8 @@ def _radar(
         for axis, row in table.items()
         if all(x is not None for x, there in zip(row, scored, strict=True) if there)
     }
-    if radars.LEAST <= len(whole) <= radars.MOST and sum(scored) > 1:
+    bounded = all(x is None or 0.0 <= x <= 1.0 for row in whole.values() for x in row)
+    if radars.LEAST <= len(whole) <= radars.MOST and sum(scored) > 1 and bounded:
         arms = {
             arm: [row[place] or 0.0 for row in whole.values()] if scored[place] else []
             for place, arm in enumerate(names)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from sharpen.report.page.axes import legend
+from sharpen.report.page.axes import keys, legend
 from sharpen.report.page.marks import Area, Line, Mark, Picture, Point, Words, colour, dash, label, spot
 
 WIDTH, HEIGHT = 560.0, 400.0
@@ -16,10 +16,11 @@ _RADIUS = 155.0
 
 def radar(name: str, title: str, axes: Sequence[str], arms: Mapping[str, Sequence[float]]) -> Picture:
     """`arms` has a score in 0..1 for each axis; an arm without any keeps its place and is not drawn."""
-    keys, top = legend([arm if scores else None for arm, scores in arms.items()], 10, 0, WIDTH - 20)
+    named = keys([arm if scores else None for arm, scores in arms.items()])
+    key, top = legend(named, 10, 0, WIDTH - 20)
     centre = (WIDTH / 2, top + HEIGHT / 2)
     turns = [2 * math.pi * place / len(axes) - math.pi / 2 for place in range(len(axes))]
-    made: list[Mark] = list(keys)
+    made: list[Mark] = list(key)
     for share in (0.25, 0.5, 0.75, 1.0):
         ring = tuple(_point(centre, turn, share) for turn in (*turns, turns[0]))
         made.append(Line(ring, "grid"))

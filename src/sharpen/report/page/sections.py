@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from sharpen.report import comparison, text
+from sharpen.bench.benchmark import meaning
+from sharpen.report import comparison, comparison_arms, text
 from sharpen.report.page import html, job_sections, plots
+from sharpen.report.page.axes import NORMALISED
 from sharpen.report.page.gather import Gathered, JobStory
 from sharpen.report.page.job_sections import Section
 
+MOST_NAMES = 6
+"""Of more tasks or arms than this a sentence names the first."""
 _MOST_JOBS = 40
-"""More jobs than this are told in a row each, and no more: the page has to open in a moment."""
+"""Of more jobs than this only some are told in full: the page has to open in a moment."""
 
 
 def sections(found: Gathered) -> Iterator[Section]:
@@ -21,14 +25,14 @@ def sections(found: Gathered) -> Iterator[Section]:
         return
     yield "Verdict", _verdicts(found)
     yield "Mind", _warnings(found)
-    yield "Leaderboard", html.figure(plots.standings(found)) + _board(found)
+    yield "Leaderboard", html.side_by_side([html.figure(one) for one in plots.standings(found)]) + _board(found)
     yield "Effects", html.figure(plots.effects(found.compared, found.arms)) + _effects(found)
     several = len({row["seed"] for row in found.rows}) > 1
     note = "Thin lines are single runs; the mean is over the steps that all of them cover." if several else ""
     yield "Learning curves", html.side_by_side([html.figure(one, note) for one in plots.learning(found)])
-    yield "Performance profile", html.figure(plots.performance(found.arms))
+    yield "Performance profile", html.figure(plots.performance(found))
     yield "Radar", html.side_by_side([html.figure(one) for one in plots.shapes(found)])
-    yield "By type", "".join(map(html.figure, plots.by_type(found)))
+    yield "By type", html.side_by_side([html.figure(one) for one in plots.by_type(found)])
     yield "Spend", html.figure(plots.spend(found)) + _spend(found)
     yield "Jobs", _jobs(found)
 
@@ -51,20 +55,49 @@ def _kind(verdict: str) -> str:
 
 
 def _warnings(found: Gathered) -> str:
-    warnings = dict.fromkeys(warning for one in found.compared for warning in one.warnings)
-    return f"<ul>{''.join(f'<li>{html.safe(one)}</li>' for one in warnings)}</ul>" if warnings else ""
+    """Each once; what is to be said of several tasks names them together."""
+    said: dict[str, list[str]] = {}
+    for warning in dict.fromkeys(warning for one in found.compared for warning in one.warnings):
+        task, colon, rest = warning.partition(": ")
+        if colon and task in found.tasks:
+            said.setdefault(rest, []).append(task)
+        else:
+            said.setdefault(warning, [])
+    made = [f"{named(tasks)}: {words}" if tasks else words for words, tasks in said.items()]
+    return f"<ul>{''.join(f'<li>{html.safe(one)}</li>' for one in made)}</ul>" if made else ""
+
+
+def named(names: Sequence[str]) -> str:
+    """Names for a sentence."""
+    more = len(names) - MOST_NAMES
+    return ", ".join(names) if more <= 0 else f"{', '.join(names[:MOST_NAMES])} and {more} more"
 
 
 def _board(found: Gathered) -> str:
-    rows = [
-        [
-            row["task_id"], row["arm"], text.score(row["score_mean"]), text.interval(row["score_low"], row["score_high"]),
-            str(row["n"]), text.signed(row["gain_mean"]), str(row["failed"]),
-        ]
-        for row in found.board
-        if row["score_mean"] is not None or row["failed"]
-    ]  # fmt: skip
-    return html.table(("task", "arm", "test score", "95 % interval", "seeds", "gain", "failed"), rows, 2)
+    there = [row for row in found.board if row["score_mean"] is not None or row["failed"]]
+    more = any(row["score_mean_normalised"] is not None for row in there)
+    rows = []
+    for row in there:
+        figures = [comparison.number(row["score_mean"]), html.interval(row["score_low"], row["score_high"])]
+        if more:
+            ends = row["score_low_normalised"], row["score_high_normalised"]
+            figures += [comparison.number(row["score_mean_normalised"]), html.interval(*ends)]
+        figures += [str(row["n"]), comparison.number(row["gain_mean"], sign=True), str(row["failed"])]
+        rows.append([row["task_id"], row["arm"], *figures])
+    scaled = (NORMALISED, "95 % interval") if more else ()
+    head = ("task", "arm", "test score", "95 % interval", *scaled, "seeds", "gain", "failed")
+    return html.table(head, rows, 2) + html.quiet(_scales(found) if more else "")
+
+
+def _scales(found: Gathered) -> str:
+    """What 0 and 1 stand for: once where it is the same on all tasks."""
+    said: dict[str, list[str]] = {}
+    for task in found.tasks:
+        scale = found.normal(task)
+        said.setdefault("" if scale is None else meaning(scale), []).append(task)
+    if len(said) == 1:
+        return next(iter(said))
+    return " ".join(f"{named(tasks)}: {sentence}" for sentence, tasks in said.items() if sentence)
 
 
 def _effects(found: Gathered) -> str:
@@ -75,12 +108,12 @@ def _effects(found: Gathered) -> str:
     rows = [[row.task, one.old, one.new, *comparison.cells(row)] for one in found.compared for row in one.rows]
     for one in found.compared:
         if one.pooled is not None:
-            effect = one.pooled.effect
-            low, high = (comparison.number(end, sign=True) for end in (effect.low, effect.high))
-            figures = [comparison.number(effect.value, sign=True), f"[{low}, {high}]"]
-            figures += [comparison.p_value(one.pooled.p), comparison.p_value(one.adjusted)]
-            rows.append(["all tasks", one.old, one.new, "", "", *figures, str(effect.n), "", ""])
-    return html.table(head, rows, 3) + html.paragraph(comparison.family(found.compared), "quiet")
+            rows.append(["all tasks", one.old, one.new, *comparison.over_tasks(one, one.pooled)])
+    made = html.table(head, rows, 3) + html.paragraph(comparison.family(found.compared), "quiet")
+    for title, (names, cells), foot in comparison_arms.sections(found.compared, None):
+        plain = [name.replace("\n", " ").strip() for name in names]
+        made += f"<h3>{html.safe(title)}</h3>{html.table(plain, cells, 3)}{html.quiet(foot)}"
+    return made
 
 
 def _spend(found: Gathered) -> str:
@@ -104,9 +137,20 @@ def _spend(found: Gathered) -> str:
 
 def _jobs(found: Gathered) -> str:
     if len(found.jobs) > _MOST_JOBS:
-        words = f"There are {len(found.jobs)} jobs, so each is a row here. `sharpen status` has the steps of each."
-        return html.paragraph(words) + _rows(found.rows)
+        kept = _middle(found.jobs)
+        said = f"Of {len(found.jobs)} jobs, that with the middle test score of each arm on each task is told in full."
+        return html.paragraph(said) + _rows(found.rows) + "".join(_job(job) for job in kept[:_MOST_JOBS])
     return _rows(found.rows) + "".join(_job(job) for job in found.jobs)
+
+
+def _middle(jobs: Sequence[JobStory]) -> list[JobStory]:
+    """Of each arm on each task the job with the middle score; of those without a score none."""
+    groups: dict[tuple[str, str], list[tuple[float, str, JobStory]]] = {}
+    for job in jobs:
+        score = job.results["test"].get("best", {}).get("mean")
+        if score is not None:
+            groups.setdefault((job.task, job.arm), []).append((score, job.job_id, job))
+    return [sorted(own, key=lambda one: one[:2])[(len(own) - 1) // 2][2] for own in groups.values()]
 
 
 def _rows(rows: Sequence[Any]) -> str:

@@ -33,6 +33,11 @@ def inline(picture: Picture) -> str:
     return _drawn(picture, "")
 
 
+def on_light(picture: Picture) -> str:
+    """For a page that knows nothing of these colours: the picture brings them along, those for light paper."""
+    return _drawn(picture, "", "".join(f"--{name}:{value};" for name, value in LIGHT.items()))
+
+
 def as_file(picture: Picture) -> str:
     """For a file of its own, on light paper whoever looks at it."""
     light = "".join(f"--{name}:{value};" for name, value in LIGHT.items())
@@ -42,10 +47,11 @@ def as_file(picture: Picture) -> str:
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{head}{mark}{paper}{rest}\n'
 
 
-def _drawn(picture: Picture, more: str) -> str:
+def _drawn(picture: Picture, more: str, style: str = "") -> str:
     shapes = "".join(piece for mark in picture.marks for piece in _shape(mark))
+    style += f"max-width:{picture.width:g}px"
     return (
-        f'<svg{more} viewBox="0 0 {picture.width:g} {picture.height:g}" style="max-width:{picture.width:g}px" role="img" '
+        f'<svg{more} viewBox="0 0 {picture.width:g} {picture.height:g}" style="{style}" role="img" '
         f'font-family="system-ui,sans-serif"><title>{_safe(picture.title)}</title>{shapes}</svg>'
     )
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import importlib.util
 
 from sharpen.core.digest import Json
-from sharpen.core.errors import UsageError
+from sharpen.core.errors import MissingRequirement
 from sharpen.core.task import Task
 from sharpen.tasks import splitting
 
@@ -52,4 +52,4 @@ def make(
 
 def _check_installed() -> None:
     if importlib.util.find_spec("inspect_ai") is None:
-        raise UsageError(_NEEDS)
+        raise MissingRequirement(_NEEDS)

@@ -10,7 +10,7 @@ import importlib
 import importlib.util
 from typing import TYPE_CHECKING
 
-from sharpen.core.errors import UsageError, nearest
+from sharpen.core.errors import MissingRequirement, UsageError, nearest
 
 if TYPE_CHECKING:
     from sharpen.core.digest import Json
@@ -26,7 +26,7 @@ _LEFT_OUT = ("composite",)
 def members() -> list[str]:
     """The names of the data sets."""
     if importlib.util.find_spec("reasoning_gym") is None:
-        raise UsageError("reasoning-gym is not installed: pip install 'sharpen[reasoning-gym]'")
+        raise MissingRequirement("reasoning-gym is not installed: pip install 'sharpen[reasoning-gym]'")
     known = importlib.import_module("reasoning_gym.factory").DATASETS
     return sorted(name for name in known if name not in _LEFT_OUT)
 

@@ -10,7 +10,7 @@ import importlib.util
 import shutil
 from typing import TYPE_CHECKING
 
-from sharpen.core.errors import UsageError, nearest
+from sharpen.core.errors import MissingRequirement, UsageError, nearest
 
 if TYPE_CHECKING:
     from sharpen.core.digest import Json
@@ -35,13 +35,15 @@ def members() -> list[str]:
     """The names of the games."""
     _need_package()
     if shutil.which("java") is None:
-        raise UsageError("textworld-express needs Java on the path (on Debian: apt install default-jre-headless)")
+        raise MissingRequirement(
+            "textworld-express needs Java on the path (on Debian: apt install default-jre-headless)"
+        )
     return list(GAMES)
 
 
 def _need_package() -> None:
     if importlib.util.find_spec("textworld_express") is None:
-        raise UsageError(
+        raise MissingRequirement(
             "textworld-express is not installed: pip install 'sharpen[textworld-express]'; it needs Java too"
         )
 

@@ -17,7 +17,7 @@ from pydantic import Field
 from sharpen.core.candidate import Candidate
 from sharpen.core.chat import Message
 from sharpen.core.digest import Json
-from sharpen.core.errors import BudgetExhausted, UsageError
+from sharpen.core.errors import BudgetExhausted, MissingRequirement, UsageError
 from sharpen.core.item import Item
 from sharpen.core.outcome import Outcome
 from sharpen.core.task import Splits
@@ -39,7 +39,7 @@ def needed(package: str, extra: str) -> str:
     try:
         return version(package)
     except PackageNotFoundError as error:
-        raise UsageError(f"this trainer needs the package {package}: pip install 'sharpen[{extra}]'") from error
+        raise MissingRequirement(f"this trainer needs the package {package}: pip install 'sharpen[{extra}]'") from error
 
 
 class ForeignParams(CourseParams):

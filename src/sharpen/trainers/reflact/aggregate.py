@@ -22,6 +22,8 @@ from sharpen.trainers.reflact.reflect import Reflections
 
 FIRST_STEP_MORE = 2
 """Times as many alternatives at the first step: all that comes later is built on its winner."""
+_RIVALS_OF_ANALYSTS = 2
+"""Where analysts have read the failures, trying more than this many ideas of others costs more than they bring."""
 
 Shown: TypeAlias = dict[str, Json]
 Scope: TypeAlias = tuple[str | int, ...]
@@ -64,6 +66,14 @@ async def merge_all(
     found = [await merge(desk, mode, step, ideas.patches(kind), data, size=size, label=kind) for kind in kinds]
     both = [patch for patch in found if patch is not None]
     return await merge(desk, mode, step, both, data, size=size, label="both")
+
+
+def rivals_of(firsts: Sequence[Patch], rivals: Sequence[Patch], step: int) -> list[Patch]:
+    """The rival ideas that are tried: all of them, or where analysts came to something a few, others at each step."""
+    if not firsts or not rivals:
+        return list(rivals)
+    start = (step - 1) * _RIVALS_OF_ANALYSTS % len(rivals)
+    return [*rivals[start:], *rivals[:start]][:_RIVALS_OF_ANALYSTS]
 
 
 def alternatives(firsts: Sequence[Patch], rivals: Sequence[Patch], *, most: int, budget: int | None) -> list[Patch]:

@@ -39,7 +39,7 @@ class ReflACT(Trainer):
     """Improves a skill by reflecting on rollouts and making few, exact edits that must prove themselves on val."""
 
     name = "reflact"
-    version = "3"
+    version = "4"
     description = "rollouts, reflection and bounded edits behind a validation gate"
     Params = ReflACTParams
     params: ReflACTParams
@@ -127,8 +127,9 @@ class _Step:
         with self.job.stage(self.number, "aggregate"):
             merged = await aggregate.merge_all(self.training.desk, mode, self.number, ideas, self.shown, self.params)
             firsts = ([merged] if merged else []) + ([] if mode.clipped else both)
-            most = self.params.alternatives * (aggregate.FIRST_STEP_MORE if self.number == 1 else 1)
-            found = aggregate.alternatives(firsts, ideas.rivals, most=most, budget=self.scheduled)
+            rivals = aggregate.rivals_of(firsts, ideas.rivals, self.number)
+            most = self.params.alternatives * (aggregate.FIRST_STEP_MORE if self.number == 1 and not firsts else 1)
+            found = aggregate.alternatives(firsts, rivals, most=most, budget=self.scheduled)
         failures, successes = len(attempts.failures), len(attempts.successes)
         self.job.emit(Proposed(self.number, failures, successes, [patch.record() for patch in found], ideas.lost))
         return found

@@ -113,7 +113,8 @@ class Training:
         else:
             await self._track_best(step, candidate)
         self.job.progress.best = state.best_score
-        self.job.checkpoint(candidate, step, {"val": score, "effect": comparison.verdict.effect}, name=name)
+        metrics = {"val": score, "effect": comparison.verdict.effect}
+        self.job.checkpoint(candidate, step, metrics, name=name, leads=state.best == candidate)
 
     def force(self, candidate: Candidate, why: str) -> None:
         """Put a candidate in the current one's place without proof: it has no score until it is measured."""

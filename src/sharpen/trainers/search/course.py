@@ -110,7 +110,7 @@ class Course:
         self.best_score, self.job.progress.best = score, score
         if candidate != self.best:
             self.best, self.best_step = candidate, step
-            self.job.checkpoint(candidate, step, {"val": score}, name=name)
+            self.job.checkpoint(candidate, step, {"val": score}, name=name, leads=True)
 
     def challenge(self, step: int, candidate: Candidate, score: float | None) -> str:
         """Let a candidate that was measured on all deciding items lead if it did better than the leader. Returns the action

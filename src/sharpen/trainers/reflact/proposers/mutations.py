@@ -17,13 +17,18 @@ from itertools import pairwise
 from typing import Any
 
 from sharpen.core.rng import Stream
+from sharpen.trainers.reflact.proposers.improving import Loop, loops
 
-NUMBERS, OPERATORS, EXPRESSIONS, STATEMENTS = "numbers", "operators", "expressions", "statements"
-KINDS = (NUMBERS, OPERATORS, EXPRESSIONS, STATEMENTS)
+NUMBERS, CONSTANTS, OPERATORS, EXPRESSIONS, STATEMENTS, LOOPS = KINDS = (
+    "numbers", "constants", "operators", "expressions", "statements", "loops",
+)  # fmt: skip
+"""Constants are the numbers outside of functions. A table has so many that those of functions would hardly get a turn."""
 
 _TOGETHER = 4
 """Numbers of one display, such as the two of a point, are also changed together, up to so many."""
 _DIGITS = 6
+_MANY = 10
+"""Whole numbers from here on are changed in parts of themselves rather than by one."""
 _LARGEST = 1e300
 """So that no number becomes one that can't be written."""
 _ARITHMETIC = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/"}
@@ -87,7 +92,7 @@ class Program:
             starts.append(starts[-1] + len(line) + 1)
         return starts
 
-    def span(self, node: ast.expr | ast.stmt) -> tuple[int, int]:
+    def span(self, node: ast.expr | ast.stmt | ast.arg) -> tuple[int, int]:
         assert node.end_lineno is not None and node.end_col_offset is not None
         return self._lines[node.lineno - 1] + node.col_offset, self._lines[node.end_lineno - 1] + node.end_col_offset
 
@@ -99,18 +104,20 @@ class Program:
         """Every place where a change can be made, in the order of the source."""
         found: list[Site] = []
         for body, scope in _scopes(self.tree):
-            donors = sorted({*scope, *(self.segment(node) for node in _expressions(body) if _is_small(node))})
+            numbers = NUMBERS if scope is not None else CONSTANTS
+            donors = sorted({*(scope or ()), *(self.segment(node) for node in _expressions(body) if _is_small(node))})
             for node in _walk(body):
-                found += self._of_expression(node, donors) if isinstance(node, ast.expr) else ()
+                found += self._of_expression(node, donors, numbers) if isinstance(node, ast.expr) else ()
                 found += self._of_statement(node)
             found += self._of_block(body)
+        found += [Site(LOOPS, lambda rng, _, loop=loop: self._looped(loop, rng)) for loop in loops(self.tree)]  # type: ignore[misc]
         return found
 
-    def _of_expression(self, node: ast.expr, donors: Sequence[str]) -> Iterator[Site]:
+    def _of_expression(self, node: ast.expr, donors: Sequence[str], numbers: str) -> Iterator[Site]:
         if isinstance(node, ast.Tuple | ast.List) and 2 <= len(node.elts) <= _TOGETHER and _are_numbers(node.elts):
-            yield Site(NUMBERS, lambda rng, bold: self._moved_together(node.elts, rng, bold))
+            yield Site(numbers, lambda rng, bold: self._moved_together(node.elts, rng, bold))
         if _number(node) is not None:
-            yield Site(NUMBERS, lambda rng, bold: self._other_number(node, rng, bold))
+            yield Site(numbers, lambda rng, bold: self._other_number(node, rng, bold))
             return
         if isinstance(node, ast.BinOp) and type(node.op) in _ARITHMETIC:
             yield Site(OPERATORS, lambda rng, _: self._operator(node.left, node.right, node.op, _ARITHMETIC, rng))
@@ -225,6 +232,16 @@ class Program:
     def _wrapped(self, node: ast.expr, before: str, reason: str) -> Change:
         return Change(*self.span(node), f"({before}{_bracketed(self.segment(node))})", reason)
 
+    def _looped(self, loop: Loop, rng: Stream) -> Change:
+        """The function under another name, given the table, and one around it that tries other numbers; or another one."""
+        text, reason = loop.around(rng), f"{loop.name} tries other numbers in {loop.table}"
+        if loop.outer is not None:
+            return Change(*self.span(loop.outer), text, f"{reason}, in another way")
+        (start, end), given = self.span(loop.function), loop.function.args
+        last = max(self.span(arg)[1] for arg in (*given.posonlyargs, *given.args))
+        old = self.source[start:last].decode().replace(f"def {loop.name}", f"def {loop.inner}", 1)
+        return Change(start, end, f"{old}, {loop.table}{self.source[last:end].decode()}\n\n\n{text}", reason)
+
     def _left_out(self, node: ast.stmt) -> Change:
         start, end = self.span(node)
         first = self.source.rfind(b"\n", 0, start) + 1
@@ -237,9 +254,9 @@ class Program:
         return Change(end, end, f"\n{indent}{text}", f"{_short(text)} twice")
 
 
-def _scopes(tree: ast.Module) -> Iterator[tuple[list[ast.stmt], list[str]]]:
-    """The statements of the module itself and of each function, with the names a function is given."""
-    yield [node for node in tree.body if isinstance(node, ast.Assign | ast.AugAssign | ast.AnnAssign)], []
+def _scopes(tree: ast.Module) -> Iterator[tuple[list[ast.stmt], list[str] | None]]:
+    """The statements of the module itself and of each function, with the names a function is given; None for the module."""
+    yield [node for node in tree.body if isinstance(node, ast.Assign | ast.AugAssign | ast.AnnAssign)], None
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef):
             yield node.body, [arg.arg for arg in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)]
@@ -295,6 +312,8 @@ def _are_numbers(nodes: Sequence[ast.expr]) -> bool:
 def _stepped(value: int | float, rng: Stream, step: float) -> int | float:
     """A number near by. Whether `step` is relative or absolute is drawn too: a number's size need not tell its scale."""
     if isinstance(value, int):
+        if abs(value) >= _MANY and rng.random() < 0.5:
+            return round(value * rng.choice((0.5, 0.7, 0.9, 1.1, 1.4, 2.0)))
         near = (value - 1, value + 1)
         return rng.choice(near if value == 0 or rng.random() < 0.6 else (*near, -value, 2 * value, value // 2))
     unit = abs(value) if rng.random() < 0.5 else 1.0

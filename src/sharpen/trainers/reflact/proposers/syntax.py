@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from sharpen.core.rng import Stream
 from sharpen.skill.edits import Edit, Op
 from sharpen.trainers.reflact.proposers.base import Proposal, Tried, View, offered
-from sharpen.trainers.reflact.proposers.mutations import KINDS, NUMBERS, Change, Program, Site
+from sharpen.trainers.reflact.proposers.mutations import CONSTANTS, KINDS, NUMBERS, Change, Program, Site
 
 _MOST = 4
 """The most changes in one proposal."""
@@ -90,7 +90,7 @@ def habit_of(history: Sequence[Tried]) -> Habit:
         own = [tried.accepted for tried in recent if all(map(only_numbers, tried.edits)) == numeric]
         rates.append((sum(own) + 0.5) / (len(own) + 5.0))
     accepted = sum(tried.accepted for tried in recent) / len(recent)
-    return Habit(min(0.9, max(0.3, rates[0] / sum(rates))), -0.5 if accepted < 0.05 else 0.0)
+    return Habit(min(0.8, max(0.3, rates[0] / sum(rates))), -0.5 if accepted < 0.05 else 0.0)
 
 
 def only_numbers(edit: Edit) -> bool:
@@ -146,7 +146,7 @@ def _drawn(sites: Mapping[str, Sequence[Site]], count: int, habit: Habit, rng: S
     """Up to `count` changes that do not meet, the last one in the text first. Either numbers alone are changed, or anything
     else, each kind as likely as the others however many places it has."""
     numeric = rng.random() < habit.numbers
-    kinds = [kind for kind in sites if (kind == NUMBERS) == numeric] or list(sites)
+    kinds = [kind for kind in sites if (kind in (NUMBERS, CONSTANTS)) == numeric] or list(sites)
     if not kinds:
         return []
     found: list[Change] = []

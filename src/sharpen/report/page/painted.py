@@ -1,10 +1,12 @@
-"""Pictures as PNG, drawn mark by mark with matplotlib (extra `plots`), which is imported when one is drawn."""
+"""Pictures as PNG and PDF, painted mark by mark with matplotlib (extra `plots`), which is imported when one is painted."""
 
 from __future__ import annotations
 
+import importlib.util
 import io
 
 from sharpen.core.errors import UsageError
+from sharpen.core.redact import redact
 from sharpen.report.page.marks import Area, Line, Picture
 from sharpen.report.page.svg import LIGHT
 
@@ -13,14 +15,20 @@ _SHARPNESS = 2.0
 _POINTS = 72 / _PER_INCH
 
 
-def as_file(picture: Picture) -> bytes:
-    """The picture at twice its size, on light paper."""
+def can_paint() -> bool:
+    return importlib.util.find_spec("matplotlib") is not None
+
+
+def as_file(picture: Picture, kind: str) -> bytes:
+    """The picture on light paper, where it is made of dots at twice its size. `kind` is png or pdf."""
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
         from matplotlib.patches import Polygon
     except ImportError:
-        raise UsageError("drawing to PNG needs matplotlib: `pip install 'sharpen[plots]'`") from None
+        raise UsageError(
+            f"drawing to .{kind} needs matplotlib: `pip install 'sharpen[plots]'`; .svg needs nothing"
+        ) from None
     figure = Figure(figsize=(picture.width / _PER_INCH, picture.height / _PER_INCH), facecolor=LIGHT["paper"])
     FigureCanvasAgg(figure)
     panel = figure.add_axes((0.0, 0.0, 1.0, 1.0))
@@ -40,10 +48,10 @@ def as_file(picture: Picture) -> bytes:
             panel.add_patch(shape)
         else:
             panel.text(
-                mark.x, mark.y, mark.text.replace("$", r"\$"), color=colour, zorder=order,
+                mark.x, mark.y, redact(mark.text).replace("$", r"\$"), color=colour, zorder=order,
                 fontsize=mark.size * _POINTS * 0.94,
                 ha=sides[mark.anchor], va="baseline", fontweight="bold" if mark.bold else "normal",
             )  # fmt: skip
     out = io.BytesIO()
-    figure.savefig(out, format="png", dpi=_PER_INCH * _SHARPNESS)
+    figure.savefig(out, format=kind, dpi=_PER_INCH * _SHARPNESS)
     return out.getvalue()

@@ -1,0 +1,50 @@
+"""Two runs of the suite beside each other share its files: one begins with the first file, the other with the last, and each
+takes a file only if the other has not. `tests/side_by_side.py` starts them; without `--share` nothing of this applies."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import pytest
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--share", metavar="FOLDER", help="take only files that nobody took before, and note them here")
+    parser.addoption("--backwards", action="store_true", help="begin with the last file")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("--backwards"):
+        files = list(dict.fromkeys(item.path for item in items))
+        place = {path: -number for number, path in enumerate(files)}
+        items.sort(key=lambda item: place[item.path])
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    folder = config.getoption("--share")
+    if folder is not None:
+        config.pluginmanager.register(_Share(Path(folder)))
+
+
+class _Share:
+    """The files this run has taken."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._mine: dict[Path, bool] = {}
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> bool | None:
+        """Says that a test is done with, without a word, where the other run has its file."""
+        if item.path not in self._mine:
+            self._mine[item.path] = self._take(item.path)
+        return None if self._mine[item.path] else True
+
+    def _take(self, path: Path) -> bool:
+        name = hashlib.sha256(str(path).encode()).hexdigest()[:16]
+        try:
+            (self._folder / name).touch(exist_ok=False)
+        except FileExistsError:
+            return False
+        return True

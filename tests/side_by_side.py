@@ -1,0 +1,80 @@
+"""The whole check on two cores: the linters and the types, and the test suite as two runs that share its files.
+
+What the two print is shown when both have ended; while they run, a line now and then says how far they
+are. The last line adds the two up, as pytest closes a run. Whatever is given on the command line goes to both.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+BIN = Path(sys.executable).parent
+CHECKS = {
+    "ruff check": [BIN / "ruff", "check", "."],
+    "ruff format": [BIN / "ruff", "format", "--check", "."],
+    "mypy": [BIN / "mypy"],
+}
+_COUNT = re.compile(r"(\d+) (passed|failed|skipped|errors?|xfailed|xpassed|warnings?|deselected)")
+_EVERY = 20.0
+
+
+def check() -> bool:
+    """Run the linters and the type checker, and say what they say."""
+    fine = True
+    for name, command in CHECKS.items():
+        print(f"== {name}", flush=True)
+        fine &= subprocess.run([str(word) for word in command], cwd=ROOT).returncode == 0
+    return fine
+
+
+def start(share: Path, log: Path, *more: str) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-m", "pytest", "--share", str(share), "-p", "no:cacheprovider", *more]
+    with log.open("wb") as out:
+        return subprocess.Popen(command, cwd=ROOT, stdout=out, stderr=subprocess.STDOUT)
+
+
+def closing_line(logs: list[Path]) -> dict[str, int]:
+    """What the runs counted, added up from their closing lines."""
+    counts: dict[str, int] = {}
+    for log in logs:
+        lines = log.read_text(errors="replace").strip().splitlines()
+        for number, kind in _COUNT.findall(lines[-1] if lines else ""):
+            counts[kind] = counts.get(kind, 0) + int(number)
+    return counts
+
+
+def main(given: list[str]) -> int:
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="sharpen-tests-") as folder:
+        share = Path(folder) / "share"
+        share.mkdir()
+        logs = [Path(folder) / "first", Path(folder) / "second"]
+        first = start(share, logs[0], *given)
+        fine = check()
+        print("== pytest, two runs side by side", flush=True)
+        second = start(share, logs[1], "--backwards", *given)
+        runs = [first, second]
+        told = time.monotonic()
+        while any(run.poll() is None for run in runs):
+            time.sleep(0.2)
+            if time.monotonic() - told > _EVERY:
+                told = time.monotonic()
+                files = sum(1 for _ in share.iterdir())
+                print(f"   {time.monotonic() - began:.0f} s: {files} files of tests begun", flush=True)
+        for log in logs:
+            print(log.read_text(errors="replace"), flush=True)
+        counts = closing_line(logs)
+    said = ", ".join(f"{number} {kind}" for kind, number in counts.items())
+    print(f"== {said} in {time.monotonic() - began:.2f}s ==")
+    # A run that finds every file taken has run no test, which is no failure here.
+    return 0 if fine and counts.get("passed") and all(run.returncode in (0, 5) for run in runs) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
