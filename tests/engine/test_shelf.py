@@ -95,10 +95,20 @@ def test_a_policy_is_found_again_with_its_files(tmp_path: Path) -> None:
     leader = shelf.leader()
     assert leader is not None and leader.files["state.pt"].read_bytes() == b"state.pt 0"
     gone = Candidate({"policy.json": json.dumps({"weights": 1})})
-    assert shelf.found(gone).files == {}
-    assert set(shelf.found(Candidate({"policy.json": json.dumps({"weights": 2})})).files) == {
+    assert shelf.found(gone, 100).files == {}
+    assert set(shelf.found(Candidate({"policy.json": json.dumps({"weights": 2})}), 200).files) == {
         "policy.pt", "state.pt", "replay.pt",
     }  # fmt: skip
+
+
+def test_of_steps_with_the_same_weights_each_has_its_own_state(tmp_path: Path) -> None:
+    shelf = Shelf(tmp_path / "job")
+    for step in (0, 100):
+        again = policy(tmp_path / str(step), 7)
+        again.files["state.pt"].write_bytes(f"at {step}".encode())
+        shelf.grown(again, step, {})
+    bare = Candidate({"policy.json": json.dumps({"weights": 7})})
+    assert [shelf.found(bare, step).files["state.pt"].read_bytes() for step in (0, 100)] == [b"at 0", b"at 100"]
 
 
 _WRITER = """

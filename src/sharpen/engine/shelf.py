@@ -95,12 +95,14 @@ class Shelf:
         found = [checkpoints.about(path).get("step") for path in self._grown()]
         return max((step for step in found if isinstance(step, int)), default=None)
 
-    def found(self, candidate: Candidate) -> Candidate:
-        """The candidate with its files, where there is a checkpoint of it that has them."""
-        for path in sorted((self.folder / checkpoints.FOLDER).glob(f"*/{checkpoints.METADATA}")):
-            about = checkpoints.about(path.parent)
+    def found(self, candidate: Candidate, step: int) -> Candidate:
+        """The candidate with its files as they were at that step, or else those of another step at which it was the same:
+        before learning starts, all steps have the same weights and yet are at different places."""
+        home = self.folder / checkpoints.FOLDER
+        for path in (home / _step(step), *sorted(path.parent for path in home.glob(f"*/{checkpoints.METADATA}"))):
+            about = checkpoints.about(path)
             if about.get("candidate") == candidate.digest and about.get("files"):
-                return checkpoints.load(path.parent)
+                return checkpoints.load(path)
         return candidate
 
     def leader(self) -> Candidate | None:

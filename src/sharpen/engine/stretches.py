@@ -64,7 +64,7 @@ async def advance(job: Job, work: Callable[[], Awaitable[Grown]]) -> tuple[Candi
     told = story.upcoming()
     if told is not None and told.get("type") == Advanced.type and (job.shelf.newest() or -1) >= told["step"]:
         job.emit(Advanced(told["step"], told["candidate"], told["parts"], told["metrics"]))
-        return job.shelf.found(Candidate(told["parts"])), told["step"]
+        return job.shelf.found(Candidate(told["parts"]), told["step"]), told["step"]
     grown = await work()
     policy = job.shelf.grown(grown.policy, grown.step, grown.metrics)
     job.emit(Advanced(grown.step, policy.digest, dict(policy.parts), dict(grown.metrics)))

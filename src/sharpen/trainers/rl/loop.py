@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, ClassVar
 from sharpen.core.candidate import Candidate
 from sharpen.core.errors import BudgetExhausted, MissingRequirement, UsageError
 from sharpen.core.task import Splits
-from sharpen.engine import checkpoints
 from sharpen.engine.events import BudgetEnded
 from sharpen.engine.gateway import Stopped
 from sharpen.engine.job import Job
@@ -139,14 +138,7 @@ class _Training:
     async def _work(self, mark: int) -> Grown:
         if self._learner is None:
             self._learner = self._hire()
-        return await (self._learner.go_on(self._as_of_now(), mark) if mark else self._learner.begin())
-
-    def _as_of_now(self) -> Candidate:
-        """The policy with what was saved at this step. One of an earlier step may have the same weights and yet be at
-        another place: before learning starts, all have."""
-        home = self.job.folder / checkpoints.FOLDER / f"step_{self.step:08d}"
-        saved = checkpoints.load(home) if home.is_dir() else self.policy
-        return saved if saved == self.policy else self.policy
+        return await (self._learner.go_on(self.policy, mark) if mark else self._learner.begin())
 
     def _hire(self) -> Learner:
         from sharpen.tasks.gym.making import make
