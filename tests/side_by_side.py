@@ -1,7 +1,7 @@
 """The whole check on two cores: the linters and the types, and the test suite as two runs that share its files.
 
 What the two print is shown when both have ended; while they run, a line now and then says how far they
-are. The last line adds the two up, as pytest closes a run. Whatever is given on the command line goes to both.
+are. The last line adds the two up, as pytest closes a run. Options given on the command line go to both.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ def check() -> bool:
 
 
 def start(share: Path, log: Path, *more: str) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-m", "pytest", "--share", str(share), "-p", "no:cacheprovider", *more]
+    # The folder of tests is named, and `--share` written in one word: so pytest finds the options before it looks for them.
+    command = [sys.executable, "-m", "pytest", "tests", f"--share={share}", "-p", "no:cacheprovider", *more]
     with log.open("wb") as out:
         return subprocess.Popen(command, cwd=ROOT, stdout=out, stderr=subprocess.STDOUT)
 

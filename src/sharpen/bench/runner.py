@@ -96,6 +96,8 @@ def build(
             f"trainer {kind.name!r} trains a {kind.trains}, and task {task.name!r} is about a {task.trainee}; "
             f"trainers for that are: {', '.join(fitting)}"
         )
+    if to_train:
+        trainer.suits(task)
     models = {role: _open(name, jobs_at_once) for role, name in models_of(config, task).items()}
     trainer.check(splits, candidate, models)
     _check_money(config, models)

@@ -75,6 +75,9 @@ class Trainer:
         """Raise `UsageError` where the settings do not fit the data, the initial candidate or the models there are. Called
         before anything is paid for."""
 
+    def suits(self, task: Task) -> None:
+        """Raise `UsageError` where this trainer can't work on that task at all. Called before anything else of it is."""
+
     async def train(self, job: Job) -> Trained:
         raise NotImplementedError
 

@@ -17,6 +17,8 @@ pytest.importorskip("stable_baselines3")
 import numpy as np
 import torch
 
+from sharpen.bench.config import load
+from sharpen.bench.runner import build
 from sharpen.core.candidate import Candidate
 from sharpen.core.errors import NotDeterministic, UsageError
 from sharpen.engine.gateway import Stopped
@@ -249,13 +251,6 @@ def test_an_environment_that_does_not_repeat_itself_cannot_be_resumed(tmp_path: 
 @pytest.mark.parametrize(
     ("algorithm", "environment", "params", "message"),
     [
-        (
-            "dqn",
-            "Pendulum-v1",
-            {},
-            "dqn learns discrete actions, and those of Pendulum-v1 are Box.*; ppo, a2c, sac",
-        ),
-        ("sac", "CartPole-v1", {}, "sac learns continuous actions.*; ppo, a2c and dqn can"),
         ("ppo", "CartPole-v1", {"use_sde": True}, "continuous actions"),
         ("ppo", "FrozenLake-v1", {"normalize": True}, "normalize needs observations that are numbers"),
     ],
@@ -265,3 +260,19 @@ def test_what_an_algorithm_cannot_learn_is_said(
 ) -> None:
     with pytest.raises(UsageError, match=message):
         asyncio.run(learner_of(recipe_of(algorithm, environment, **params), tmp_path).begin())
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "environment", "message"),
+    [
+        ("dqn", "Pendulum-v1", "dqn learns discrete actions, and those of Pendulum-v1 are Box.*; ppo, a2c, sac"),
+        ("sac", "CartPole-v1", "sac learns continuous actions.*; ppo, a2c and dqn can"),
+        ("ppo", "codebook", "trainer 'ppo' trains a policy, and task 'codebook' is about a text"),
+        ("reflact", "CartPole-v1", "trains a text.*trainers for that are: ppo, a2c, dqn, sac, td3$"),
+    ],
+)
+def test_a_trainer_that_does_not_suit_a_task_is_refused_before_anything_is_made(
+    algorithm: str, environment: str, message: str
+) -> None:
+    with pytest.raises(UsageError, match=message):
+        build(load(None, {"task": environment, "trainer": algorithm, "models": {"target": "scripted/rules"}}))

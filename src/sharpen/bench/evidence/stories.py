@@ -8,6 +8,7 @@ not its items; ids are then taken from the task where it is at hand unchanged, e
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -30,7 +31,9 @@ from sharpen.core.task import Splits
 from sharpen.engine import checkpoints
 from sharpen.engine.replay import read_events
 from sharpen.engine.spec import describe_splits
+from sharpen.engine.stretches import Advanced
 from sharpen.stats.curves import Curve
+from sharpen.tasks.gym.about import DESCRIPTION
 
 Line = dict[str, Any]
 
@@ -231,7 +234,7 @@ def _settings(lines: Sequence[Line], home: Path) -> dict[str, Json]:
     found: dict[str, Json] = {
         name: started[name] for name in ("task", "task_version", "trainer", "trainer_version", "render", "splits")
     }
-    flat = {**found, **flattened({"params": started["params"], "models": started["models"]})}
+    flat = {**found, **flattened({"params": started["params"], "models": started["models"]}), **_size(lines)}
     own = home / JOB_CONFIG
     if own.exists():
         config = yaml.safe_load(own.read_text(encoding="utf-8"))
@@ -239,9 +242,18 @@ def _settings(lines: Sequence[Line], home: Path) -> dict[str, Json]:
     return {key: value for key, value in flat.items() if key not in _HOW_IT_IS_CARRIED_OUT}
 
 
+def _size(lines: Sequence[Line]) -> dict[str, Json]:
+    """How many parameters a policy has."""
+    grown = next((line for line in lines if line["type"] == Advanced.type), None)
+    said = {} if grown is None else json.loads(grown["parts"].get(DESCRIPTION, "{}"))
+    return {f"policy.{name}": said[name] for name in ("parameters", "trained_parameters") if name in said}
+
+
 def _text(home: Path, digest: str) -> dict[str, str]:
+    """The trained text; what a policy says of itself is none."""
     place = _saved(home, lambda about: about["candidate"] == digest) if digest else home / "checkpoints" / "best"
-    return dict(checkpoints.load(place).parts) if place is not None and place.exists() else {}
+    parts = checkpoints.load(place).parts if place is not None and place.exists() else {}
+    return {name: text for name, text in parts.items() if name != DESCRIPTION}
 
 
 def _saved(home: Path, fits: Callable[[Mapping[str, Any]], bool]) -> Path | None:

@@ -51,7 +51,6 @@ def architecture(recipe: Recipe, space: gymnasium.Space[Any], settings: Mapping[
 
 def build(recipe: Recipe, network: Architecture, grounds: Grounds, seed: int) -> BaseAlgorithm:
     """The algorithm with fresh weights. Seeds the generators of python, numpy and torch."""
-    _check_actions(recipe, grounds.seen.action_space)
     settings = {
         name: schedule(value) if name in _SCHEDULED and value is not None else value
         for name, value in recipe.settings.items()
@@ -84,17 +83,6 @@ def defaults(algorithm: str) -> dict[str, Json]:
 def is_finite(model: BaseAlgorithm) -> bool:
     """Whether every weight is still a number."""
     return all(bool(weight.isfinite().all()) for weight in model.policy.parameters())
-
-
-def _check_actions(recipe: Recipe, space: gymnasium.Space[Any]) -> None:
-    fitting = {"discrete": gymnasium.spaces.Discrete, "continuous": gymnasium.spaces.Box, None: gymnasium.Space}
-    if not isinstance(space, fitting[recipe.actions]):
-        others = "ppo, a2c, sac and td3" if isinstance(space, gymnasium.spaces.Box) else "ppo and a2c"
-        able = "ppo, a2c and dqn" if isinstance(space, gymnasium.spaces.Discrete) else others
-        raise UsageError(
-            f"{recipe.algorithm} learns {recipe.actions} actions, and those of {recipe.environment} are {space}; "
-            f"{able} can learn them"
-        )
 
 
 class _OverAll:

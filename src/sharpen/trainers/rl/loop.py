@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from sharpen.core.candidate import Candidate
 from sharpen.core.errors import BudgetExhausted, MissingRequirement, UsageError
-from sharpen.core.task import Splits
+from sharpen.core.task import Splits, Task
 from sharpen.engine.events import BudgetEnded
 from sharpen.engine.gateway import Stopped
 from sharpen.engine.job import Job
@@ -44,9 +44,20 @@ class PolicyTrainer(Trainer):
     params: PolicyParams
     algorithm: ClassVar[Algorithm]
 
-    def check(self, splits: Splits, initial: Candidate, roles: Collection[str]) -> None:
+    def suits(self, task: Task) -> None:
+        self._lacking()
+        from sharpen.tasks.gym.task import Environment
+        from sharpen.trainers.rl import actions
+
+        if not isinstance(task, Environment):
+            raise UsageError(f"{task.name} is not an environment of gymnasium, which policies are trained in")
+        actions.check(self.algorithm, task.name, task.making.spaces[1])
+
+    def _lacking(self) -> None:
         if any(importlib.util.find_spec(name) is None for name in _PACKAGES):
             raise MissingRequirement(f"trainer {self.name} needs stable-baselines3: pip install 'sharpen[rl]'")
+
+    def check(self, splits: Splits, initial: Candidate, roles: Collection[str]) -> None:
         if about.read(initial) is not None:
             raise UsageError(f"trainer {self.name} begins with fresh weights; it does not go on from a trained policy")
         resolve(self.algorithm, self.params, about.environment_of(initial))
@@ -146,8 +157,7 @@ class _Training:
         from sharpen.trainers.rl.learner import Learner, Playground, Watch
 
         job = self.job
-        if not isinstance(job.task, Environment):
-            raise UsageError(f"{job.task.name} is not an environment of gymnasium, which policies are trained in")
+        assert isinstance(job.task, Environment), "suits has seen to that"
         making = job.task.making
         place = Playground(
             partial(make, making, training=True), partial(seeds.training, job.spec.seed), making.settings()
