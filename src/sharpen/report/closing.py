@@ -7,6 +7,7 @@ it cost, where is it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -309,7 +310,7 @@ def _commands(results: Results, place: Place) -> Iterator[tuple[str, str]]:
     if results["status"] == "done":
         yield f"{sharpen} resume {run} --verify", "tell the story again from the ledger and compare"
     elif results["status"] == "budget":
-        yield f"{sharpen} resume {run} --budget calls={2 * results['usage']['total']['calls']}", "carry on with more"
+        yield f"{sharpen} resume {run} --budget {_twice(results)}", "carry on with more"
     else:
         yield f"{sharpen} resume {run}", "carry on where it stopped"
     if changed(results) and place.best() is not None:
@@ -319,6 +320,14 @@ def _commands(results: Results, place: Place) -> Iterator[tuple[str, str]]:
     yield f"{sharpen} status {run}", "every step"
     yield f"{sharpen} list tasks", "what else there is to train on"
     yield f"{sharpen} train --help", "your own data, other models, budgets"
+
+
+def _twice(results: Results) -> str:
+    """Twice the cap that ended a training, as an option says it."""
+    met = re.search(r"the cap of (\S+) (calls|tokens|seconds|in money)", results["budget_ended"] or "")
+    if met is None:
+        return f"calls={2 * results['usage']['total']['calls']}"
+    return f"{met[2].removeprefix('in ')}={2 * float(met[1]):g}"
 
 
 def _score_cells(row: Mapping[str, Any]) -> list[str]:
