@@ -46,12 +46,12 @@ $(VENV)/bin/python:
 
 $(VENV)/.demo-installed: pyproject.toml constraints.txt | $(VENV)/bin/python
 	@echo "== installing sharpen and the engine of the embedded model"
-	@$(PIP) install --constraint constraints.txt --editable '.[local]'
+	@$(PIP) install --no-compile --constraint constraints.txt --editable '.[local]'
 	@touch $@
 
 $(VENV)/.test-installed: pyproject.toml constraints.txt | $(VENV)/bin/python
 	@echo "== installing sharpen and what its tests need"
-	@$(PIP) install --constraint constraints.txt --editable '.[dev]'
+	@$(PIP) install --no-compile --constraint constraints.txt --editable '.[dev]'
 	@touch $@ $(VENV)/.demo-installed
 
 $(VENV)-extras/.installed: pyproject.toml | $(VENV)/bin/python

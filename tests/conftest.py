@@ -1,5 +1,6 @@
-"""Two runs of the suite beside each other share its files: one begins with the first file, the other with the last, and each
-takes a file only if the other has not. `tests/side_by_side.py` starts them; without `--share` nothing of this applies."""
+"""Runs of the suite beside each other share its files: one begins with the first file, one goes backwards from the last, one
+begins in the middle, and each takes a file only if no other has. `tests/side_by_side.py` starts them; without `--share` nothing of
+this applies."""
 
 from __future__ import annotations
 
@@ -11,14 +12,15 @@ import pytest
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--share", metavar="FOLDER", help="take only files that nobody took before, and note them here")
-    parser.addoption("--backwards", action="store_true", help="begin with the last file")
+    parser.addoption("--begin", choices=("first", "last", "middle"), default="first", help="which file to begin with")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if config.getoption("--backwards"):
-        files = list(dict.fromkeys(item.path for item in items))
-        place = {path: -number for number, path in enumerate(files)}
-        items.sort(key=lambda item: place[item.path])
+    files, begin = list(dict.fromkeys(item.path for item in items)), config.getoption("--begin")
+    half = len(files) // 2
+    order = {"first": files, "last": files[::-1], "middle": files[half:] + files[:half]}[begin]
+    place = {path: number for number, path in enumerate(order)}
+    items.sort(key=lambda item: place[item.path])
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -1,7 +1,8 @@
-"""The whole check on two cores: the linters and the types, and the test suite as two runs that share its files.
+"""The whole check on two cores: the linters and the types, and the test suite as three runs that share its files. Three,
+because tests that wait for processes they have killed leave a core idle.
 
-What the two print is shown when both have ended; while they run, a line now and then says how far they
-are. The last line adds the two up, as pytest closes a run. Options given on the command line go to both.
+What the runs print is shown when all have ended; while they run, a line now and then says how far they are. The last line
+adds them up, as pytest closes a run. Options given on the command line go to all of them.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ CHECKS = {
 }
 _COUNT = re.compile(r"(\d+) (passed|failed|skipped|errors?|xfailed|xpassed|warnings?|deselected)")
 _EVERY = 20.0
+BEGINNINGS = ("first", "last", "middle")
 
 
 def check() -> bool:
@@ -55,12 +57,10 @@ def main(given: list[str]) -> int:
     with tempfile.TemporaryDirectory(prefix="sharpen-tests-") as folder:
         share = Path(folder) / "share"
         share.mkdir()
-        logs = [Path(folder) / "first", Path(folder) / "second"]
-        first = start(share, logs[0], *given)
+        logs = [Path(folder) / begin for begin in BEGINNINGS]
+        runs = [start(share, log, f"--begin={log.name}", *given) for log in logs]
         fine = check()
-        print("== pytest, two runs side by side", flush=True)
-        second = start(share, logs[1], "--backwards", *given)
-        runs = [first, second]
+        print(f"== pytest, {len(runs)} runs side by side", flush=True)
         told = time.monotonic()
         while any(run.poll() is None for run in runs):
             time.sleep(0.2)

@@ -47,6 +47,23 @@ class TestTables:
             assert (run.curves["reward"].steps, run.curves["reward"].values) == ((0, 10), (1, 2))
             assert run.curves["loss"].values == (9,)
 
+    def test_what_pandas_and_spreadsheets_make_of_a_table_is_read_too(self, tmp_path: Path) -> None:
+        plain = ["arm,seed,step,acc", "a,0,1,0.5", "a,1,1,0.75"]
+        (tmp_path / "plain.csv").write_text("\n".join(plain))
+        (tmp_path / "index.csv").write_text("\n".join(["," + plain[0], "0," + plain[1], "1," + plain[2]]))
+        (tmp_path / "floats.csv").write_text("\n".join([plain[0], "a,0.0,1,0.5", "a,1.0,1,0.75"]))
+        (tmp_path / "semicolons.csv").write_text("\n".join(plain).replace(",", ";"))
+        (tmp_path / "tabs.tsv").write_text("\n".join(plain).replace(",", "\t"))
+
+        def said(name: str) -> list[tuple[str, int | None, tuple[float, ...]]]:
+            (arm,) = arms_of(str(tmp_path / name), tmp_path)
+            assert arm.metrics() == ["acc"]
+            return [(arm.name, run.seed, tuple(run.curves["acc"].values)) for run in arm.runs]
+
+        assert said("plain.csv") == [("a", 0, (0.5,)), ("a", 1, (0.75,))]
+        for name in ("index.csv", "floats.csv", "semicolons.csv", "tabs.tsv"):
+            assert said(name) == said("plain.csv")
+
     def test_a_chart_exported_from_wandb_is_read_without_its_edges(self, tmp_path: Path) -> None:
         path = table(
             tmp_path / "chart.csv", '"Step","a-seed3 - eval/score","a-seed3 - eval/score__MIN","a-seed3 - eval/score__MAX"',

@@ -222,6 +222,11 @@ class TestRuns:
         assert sum(int(row["calls"]) for row in found) <= 900
         assert {row["status"] for row in found} == {"ok", "not_run"}
 
+    def test_a_total_budget_holds_for_jobs_that_start_at_the_same_moment(self, tmp_path: Path) -> None:
+        (tmp_path / "s.yaml").write_text(STUDY + "parallel: 4\nbudget: {calls: 300}\ntotal: {calls: 400}\n")
+        assert sharpen(tmp_path, "run", "s.yaml", "-q").returncode == 3
+        assert sum(int(row["calls"]) for row in rows(tmp_path / "runs" / "s")) <= 400
+
 
 def test_what_misbehaves_fails_alone_and_with_a_reason(tmp_path: Path) -> None:
     (tmp_path / "bad.py").write_text(
@@ -267,6 +272,32 @@ def test_ctrl_c_stops_cleanly_and_the_same_command_goes_on(tmp_path: Path) -> No
     assert sharpen(tmp_path, "resume", "s", "-q").stdout.strip() == "6 ok"
     shown = sharpen(tmp_path, "status", "s").stdout
     assert shown.count("finished") == 6 and "reflact[gate=strict]" in shown
+
+
+def test_a_study_goes_on_from_its_snapshot_under_the_same_names(tmp_path: Path) -> None:
+    study = STUDY.replace("limit: 24}", "limit: 8}, {name: codebook, limit: 10}")
+    (tmp_path / "s.yaml").write_text(study)
+    sharpen(tmp_path, "run", "s.yaml", "seeds=1", "trainers=[noop]", "-q")
+    before = (tmp_path / "runs/s/results.csv").read_bytes()
+    assert b"codebook[limit=10]" in before
+    sharpen(tmp_path, "resume", "s", "-q")
+    assert (tmp_path / "runs/s/results.csv").read_bytes() == before
+
+
+@pytest.mark.parametrize("victim", ["conductor", "nursery"])
+def test_jobs_of_a_killed_study_are_stopped_and_not_as_if_never_begun(tmp_path: Path, victim: str) -> None:
+    (tmp_path / "s.yaml").write_text(STUDY.replace("noise=0.1", "noise=0.1&latency=0.02") + "parallel: 2\n")
+    process = subprocess.Popen([*PROGRAM, "run", "s.yaml"], cwd=tmp_path, stderr=subprocess.PIPE)
+    deadline = time.monotonic() + 60
+    while len(list(tmp_path.glob("runs/s/jobs/*/events.jsonl"))) < 2 and time.monotonic() < deadline:
+        time.sleep(0.02)
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    os.kill(process.pid if victim == "conductor" else int(children[0]), signal.SIGKILL)
+    _, said = process.communicate(timeout=60)
+    assert b"Traceback" not in said
+    shown = sharpen(tmp_path, "status", "s").stdout
+    assert "6 jobs: 2 stopped, 4 not run." in shown
+    assert "seq, seed 0" in shown
 
 
 def test_validate_writes_nothing_unless_asked(tmp_path: Path) -> None:

@@ -148,6 +148,18 @@ def refused(done: Ran, *words: str) -> None:
         assert word in done.err
 
 
+def test_of_a_study_that_came_to_nothing_it_is_said_why(program: Program, tmp_path: Path) -> None:
+    (tmp_path / "boom.py").write_text(
+        "from sharpen.trainers.noop import NoOp\n\n\n"
+        "class Boom(NoOp):\n    async def train(self, job):\n        raise RuntimeError('no luck today')\n"
+    )
+    (tmp_path / "s.yaml").write_text(STUDY)
+    failing = 'trainers=[{name: "boom.py:Boom"}, noop]'
+    assert program("run", "s.yaml", "-q", failing, "parallel=1", "fail_fast=true").code == 1
+    refused(program("compare", "s"), "no luck today")
+    refused(program("compare", "s", "--summary", "test"), "no luck today")
+
+
 def test_nonsense_is_refused_in_a_line(program: Program, tmp_path: Path) -> None:
     path = table(tmp_path / "t.csv", 0.1)
     (tmp_path / "empty").mkdir()
@@ -156,6 +168,7 @@ def test_nonsense_is_refused_in_a_line(program: Program, tmp_path: Path) -> None
     (tmp_path / "nan.csv").write_text("arm,seed,step,reward\na,0,0,1\nb,0,0,nan\n")
     refused(program("compare", "nan.csv"), "nan.csv:3: reward is nan")
     refused(program("compare", path, "--summary", "steps_to"), "--reach")
+    refused(program("compare", path, "--summary", "steps_to", "--reach", "nan"), "--reach", "nan")
     refused(program("compare", path, "--window", "last:7"), "no window 'last:7'")
     refused(program("compare", path, "--plot", "p.gif"), ".png")
     refused(program("compare", f"{path}@c", path), "no arm 'c'")

@@ -135,17 +135,19 @@ class Conductor:
             try:
                 while queue or running:
                     while queue and len(running) < self.study.parallel and self._room_for(queue[0]):
-                        running.add(asyncio.create_task(self._carry_out(queue.pop(0), home.carry_out)))
+                        job = queue.pop(0)
+                        self._reserved[job.job_id] = _caps(self.study.budget)  # before the next one is looked at
+                        running.add(asyncio.create_task(self._carry_out(job, home.carry_out)))
                     if not running:
                         break
                     done, _ = await asyncio.wait({*running, tables}, return_when=asyncio.FIRST_COMPLETED)
-                    running -= done
                     for task in done:
                         task.result()
+                    running -= done
             finally:
                 for task in (*running, tables):
                     task.cancel()
-                await asyncio.wait({*running, tables})
+                await asyncio.gather(*running, tables, return_exceptions=True)  # the first has been raised
                 write_tables(self.folder, self._rows)
 
     def stop(self) -> None:
@@ -193,7 +195,6 @@ class Conductor:
             self.study.memory,
             job.job_id in self._grown,
         )
-        self._reserved[job.job_id] = _caps(self.study.budget)
         self.on_news(Told(job, "running"))
         began = time.monotonic()
         ended: Ended = await start(order)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from sharpen.bench.config import TaskConfig, faults
 from sharpen.bench.runner import Parts, build, choose_start, make_task
-from sharpen.bench.study import Cell, StudyConfig, arms, cells, task_key, task_labels
+from sharpen.bench.study import Cell, StudyConfig, arms, cells, task_key, task_labels, task_settings
 from sharpen.core.digest import Json, digest
 from sharpen.core.errors import MissingRequirement, SharpenError, UsageError, nearest
 from sharpen.core.task import Task
@@ -39,7 +39,7 @@ class Planned:
         return {
             "task": self.cell.task,
             "suite": suite(config.task.name, self.parts.setup.task),
-            "settings": config.task.model_dump(mode="json", exclude_unset=True, exclude={"name"}),
+            "settings": task_settings(config.task),
             "trainer": spec.trainer,
             "arm": self.cell.arm,
             "seed": spec.seed,

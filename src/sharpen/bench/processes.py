@@ -164,7 +164,9 @@ class Nursery:
                 waiting.set_result(message)
         for waiting in self._waiting.values():
             if not waiting.done():
-                waiting.set_exception(StorageError("the process that starts jobs has died"))
+                waiting.set_exception(
+                    StorageError("the process that starts jobs has died; the same command goes on where this stopped")
+                )
 
 
 @asynccontextmanager

@@ -273,12 +273,18 @@ def task_labels(study: StudyConfig) -> list[str]:
     names = [_plain_name(task.name) for task in study.tasks]
     made = []
     for name, task in zip(names, study.tasks, strict=True):
-        own = task.model_dump(mode="json", exclude_unset=True, exclude={"name"})
+        own = task_settings(task)
         params = own.pop("params", {})
         own = redact_json({**own, **params})
         words = ", ".join(f"{key}={_short(value)}" for key, value in own.items())
         made.append(f"{name}[{words}]" if words and names.count(name) > 1 else name)
     return list(_all_different(made))
+
+
+def task_settings(task: TaskConfig) -> dict[str, Json]:
+    """What a task's entry says besides its name. A snapshot writes every setting down, so what is as if it had not been said
+    does not count: a study that is carried on from its snapshot must call its tasks what it called them before."""
+    return task.model_dump(mode="json", exclude_defaults=True, exclude={"name"})
 
 
 def arms(study: StudyConfig) -> list[tuple[str, TrainerConfig]]:

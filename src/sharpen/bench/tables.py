@@ -246,6 +246,8 @@ def _status(found: Mapping[str, Any], process: Mapping[str, Any] | None, *, runn
         return "failed", found["message"]
     if process is not None:
         return ("stopped" if process["state"] == "stopped" else "failed"), process["reason"]
+    if found["job_id"]:  # it has begun, and nobody was left to say how it ended
+        return "stopped", "the run was killed"
     return "not_run", ""
 
 

@@ -25,7 +25,7 @@ INITIAL = "initial"
 @click.command(no_args_is_help=True)
 @click.argument("what")
 @click.option("--task", metavar="T", help="A task's name or a data file; of a run: its own.")
-@click.option("--split", default="test", metavar="S", help="train, val or test (the default).")
+@click.option("--split", metavar="S", help="train, val or test (the default).")
 @click.option("--episodes", type=int, metavar="N", help="Of an environment: N fresh episodes instead of a split.")
 @click.option("--repeats", type=int, default=1, metavar="K", help="Attempts at each item, where they may differ.")
 @click.option("--against", metavar="OTHER", help="Also score OTHER (`initial`: the start), and compare in pairs.")
@@ -37,7 +37,7 @@ INITIAL = "initial"
 @options.runs_option
 @options.output_options
 def command(
-    what: str, against: str | None, split: str, episodes: int | None, repeats: int, runs: Path, **given: Any
+    what: str, against: str | None, split: str | None, episodes: int | None, repeats: int, runs: Path, **given: Any
 ) -> int:
     """Score WHAT: a run or a job's folder (its best), a checkpoint's folder, a skill file, or `initial` (the start).
 
@@ -47,9 +47,12 @@ def command(
     from sharpen.bench import evaluate, layout
     from sharpen.bench.runner import build
     from sharpen.cli.running import Output, fetch_weights, say
+    from sharpen.core.errors import UsageError
     from sharpen.engine.budget import Caps
     from sharpen.engine.opening import How
 
+    if split is not None and episodes is not None:
+        raise UsageError("--episodes plays episodes that are in no split: give --split or --episodes, not both")
     output = Output(given.pop("as_json"), given.pop("quiet"))
     caps = options.caps(given.pop("budget")) or {}
     found = [_find(name, runs) for name in (what, against) if name is not None]
@@ -59,8 +62,10 @@ def command(
     setup = build(config, own_data, to_train=False).setup
     if home is None:
         setup = _measured_against(setup, next((one.benchmark for one in found if one.benchmark is not None), None))
-    candidates = {one.label: setup.initial if one.candidate is None else one.candidate for one in found}
-    wish = evaluate.Wish(candidates, split, repeats, episodes)
+    start = setup.initial if own_data is None else _start(found, setup.initial)
+    candidates = {one.label: start if one.candidate is None else one.candidate for one in found}
+    _check_kind(setup, candidates)
+    wish = evaluate.Wish(candidates, split or "test", repeats, episodes)
     if evaluate.samples(setup, wish) < repeats and not output.silent:
         say("the model gives the same answer every time: repeats tell nothing new, each item is attempted once")
     ledger = home.run.ledger if home is not None else runs / evaluate.NAME / "ledger.db"
@@ -79,6 +84,8 @@ class _Found:
     label: str
     candidate: Candidate | None
     home: Home | None
+    job: Path | None = None
+    """The folder of the job it is from."""
     benchmark: dict[str, Any] | None = None
     """What a checkpoint says its scores are measured against."""
 
@@ -86,18 +93,19 @@ class _Found:
 def _find(given: str, runs: Path) -> _Found:
     from sharpen.bench.layout import JOB_CONFIG, find_run
     from sharpen.bench.reopening import home_of, job_around
+    from sharpen.cli.finding import checkpoint_of
     from sharpen.core.errors import UsageError
     from sharpen.engine import checkpoints
 
     if given == INITIAL:
         return _Found(given, None, None)
-    path = Path(given)
+    path = checkpoint_of(Path(given)) if given.endswith(".pt") else Path(given)
     if path.exists() and not (path / "meta" / "config.snapshot.yaml").exists():
         around = job_around(path)
-        home = None if around is None else home_of(*around)
-        if around is not None and path.resolve() == around[1]:
-            return _Found(path.name, _best_of(around[1]), home)
-        return _Found(given, checkpoints.load(path), home, checkpoints.about(path).get("benchmark"))
+        home, job = (None, None) if around is None else (home_of(*around), around[1])
+        if job is not None and path.resolve() == job:
+            return _Found(path.name, _best_of(job), home, job)
+        return _Found(given, checkpoints.load(path), home, job, checkpoints.about(path).get("benchmark"))
     try:
         run = find_run(given, runs)
     except UsageError as error:
@@ -107,7 +115,27 @@ def _find(given: str, runs: Path) -> _Found:
         raise UsageError(f"{run.path} has no checkpoint yet; resume it first")
     if len(jobs) > 1 and (jobs[-1] / JOB_CONFIG).exists():
         raise UsageError(f"{run.path} is a study of {len(jobs)} jobs; name one of them, such as {jobs[0]}")
-    return _Found(run.path.name, _best_of(jobs[-1]), home_of(run, jobs[-1]))
+    return _Found(run.path.name, _best_of(jobs[-1]), home_of(run, jobs[-1]), jobs[-1])
+
+
+def _start(found: list[_Found], initial: Candidate) -> Candidate:
+    """What the training began with: of a policy the fresh weights, which a task alone knows nothing of."""
+    from sharpen.engine import checkpoints, shelf
+
+    job = next((one.job for one in found if one.job is not None), None)
+    began = None if job is None else shelf.started(job)
+    return checkpoints.load(began) if began is not None and began.is_dir() else initial
+
+
+def _check_kind(setup: Setup, candidates: dict[str, Candidate]) -> None:
+    from sharpen.core.errors import UsageError
+    from sharpen.tasks.gym import about
+
+    for label, candidate in candidates.items():
+        if about.DESCRIPTION in candidate.parts and setup.task.trainee == "text":
+            raise UsageError(
+                f"{label} is a policy for {about.environment_of(candidate)}, and task {setup.task.name!r} is about a text"
+            )
 
 
 def _measured_against(setup: Setup, told: dict[str, Any] | None) -> Setup:
@@ -140,9 +168,7 @@ def _config(home: Home | None, given: dict[str, Any], candidate: Candidate | Non
     settings = train_settings(given.pop("task"), **given)
     if home is None:
         if "name" not in settings.get("task", {}) and candidate is not None and about.DESCRIPTION in candidate.parts:
-            played = about.read(candidate)
-            own_settings = {} if played is None else dict(played.architecture.settings)
-            settings["task"] = {"name": about.environment_of(candidate), "params": own_settings}
+            settings["task"] = {"name": about.environment_of(candidate), "params": about.settings_of(candidate)}
         if "task" not in settings or "name" not in settings["task"]:
             raise UsageError("which task? give --task NAME (see `sharpen list tasks`) or the path of a data file")
         return load(None, settings)

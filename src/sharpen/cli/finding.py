@@ -7,6 +7,7 @@ from pathlib import Path
 
 from sharpen.bench.layout import RunFolder, find_run
 from sharpen.core.errors import UsageError
+from sharpen.engine import checkpoints
 
 
 @dataclass(frozen=True)
@@ -34,3 +35,14 @@ def find(given: str, root: Path) -> Found:
             return Found(run, (path,))
     run = find_run(given, root)
     return Found(run, tuple(run.jobs()))
+
+
+def checkpoint_of(path: Path) -> Path:
+    """The checkpoint that is meant by its weights' file, or by the folder of all of them; any other path as it is."""
+    if path.is_file():
+        weights, among_others = path, path.parent.name == checkpoints.FOLDER
+        path = path.parent / path.stem if among_others else path.parent
+        if not (path / checkpoints.METADATA).exists():
+            raise UsageError(f"{weights} is no checkpoint: give the whole folder of one, which says what it is")
+    best = path / "best"
+    return best if path.name == checkpoints.FOLDER and best.exists() else path

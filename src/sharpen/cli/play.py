@@ -69,12 +69,12 @@ class _Report:
 
 
 def _find(given: str, runs: Path) -> _Found:
-    from sharpen.cli.finding import find
+    from sharpen.cli.finding import checkpoint_of, find
     from sharpen.core.errors import UsageError
     from sharpen.engine import checkpoints
     from sharpen.tasks.gym import about
 
-    path = _folder(Path(given))
+    path = checkpoint_of(Path(given))
     if not (path / checkpoints.METADATA).exists():
         folder = find(given, runs).only()
         saved = sorted((folder / checkpoints.FOLDER).glob("step_*"))
@@ -88,24 +88,12 @@ def _find(given: str, runs: Path) -> _Found:
     return _Found(policy, checkpoints.about(path))
 
 
-def _folder(path: Path) -> Path:
-    """The checkpoint that is meant by its weights' file, or by the folder of all of them."""
-    from sharpen.engine import checkpoints
-
-    if path.is_file():
-        path = path.parent / path.stem if path.parent.name == checkpoints.FOLDER else path.parent
-    best = path / "best"
-    return best if path.name == checkpoints.FOLDER and best.exists() else path
-
-
 def _task(found: _Found) -> Environment:
     from sharpen.tasks import registry
     from sharpen.tasks.gym import about
     from sharpen.tasks.gym.task import Environment
 
-    said = about.read(found.policy)
-    settings = {} if said is None else dict(said.architecture.settings)
-    task = registry.get(about.environment_of(found.policy), **settings)
+    task = registry.get(about.environment_of(found.policy), **about.settings_of(found.policy))
     assert isinstance(task, Environment)
     return task
 

@@ -158,6 +158,6 @@ def _exit_code(counts: dict[str, int], conductor: Conductor) -> int:
         return 1
     if conductor.stopping:
         return 130
-    if counts.get("not_run"):
+    if counts.get("not_run") or counts.get("stopped"):
         return 3
     return SKIPPED if counts.get("skipped") else 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -79,6 +80,7 @@ def _one_run(folder: RunFolder, as_json: bool) -> int:
 
 def _study(folder: RunFolder, rows: list[Standing]) -> int:
     """A row per job that has begun, and what the study came to so far."""
+    from sharpen.bench.layout import read_json
     from sharpen.bench.tables import write_tables
     from sharpen.cli.running import console, show
     from sharpen.report.study import closing
@@ -86,13 +88,19 @@ def _study(folder: RunFolder, rows: list[Standing]) -> int:
     write_tables(folder)
     out = console()
     if rows:
-        show(out, [_table([dataclasses.replace(row, run=_job_name(row)) for row in rows])])
+        planned = read_json(folder.path / "meta" / "manifest.json")["jobs"]
+        show(out, [_table([dataclasses.replace(row, run=_job_name(row, planned)) for row in rows])])
     show(out, closing(folder.path))
     return 0
 
 
-def _job_name(row: Standing) -> str:
-    return f"{row.job_id} seed {row.seed}{f', repeat {row.repeat}' if row.repeat else ''}"
+def _job_name(row: Standing, planned: Mapping[str, Mapping[str, Any]]) -> str:
+    """A job's id, and what it is in the study; of one that the study has no more, its trainer."""
+    about = planned.get(row.job_id, {})
+    tasks = {one["task"] for one in planned.values()}
+    where = f" {about['task']}," if "task" in about and len(tasks) > 1 else ""
+    arm = about.get("arm", row.trainer)
+    return f"{row.job_id}{where} {arm}, seed {row.seed}{f', repeat {row.repeat}' if row.repeat else ''}"
 
 
 def _standings(folder: RunFolder) -> list[Standing]:

@@ -198,5 +198,10 @@ class Shelf:
         return sorted((self.folder / checkpoints.FOLDER).glob("step_" + "[0-9]" * 8))
 
 
+def started(folder: Path) -> Path:
+    """Where the checkpoint of a job in `folder` is that its training began with."""
+    return folder / checkpoints.FOLDER / _step(0)
+
+
 def _step(step: int) -> str:
     return f"step_{step:08d}"

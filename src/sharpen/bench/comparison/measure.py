@@ -7,6 +7,7 @@ length are cut to the steps that all of them cover before they are summarised, s
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -68,6 +69,10 @@ def choose(
     Window.parse(window)
     finals = list(dict.fromkeys(name for arm in arms for run in arm.runs for name in run.finals))
     known = list(dict.fromkeys(name for arm in arms for name in arm.metrics()))
+    broken = [f"{run.name}: {run.lacks}" for arm in arms for run in arm.runs if run.lacks]
+    if broken and not finals and not known:
+        more = f"; {len(broken) - 1} more" if len(broken) > 1 else ""
+        raise UsageError(f"no run here has come to a score or a curve yet ({broken[0]}{more})")
     if metric is not None and metric in finals and summary in (None, TEST):
         return Measure(metric, TEST, lower=lower or _less_is_better(arms, metric))
     if summary == TEST or (summary is None and metric is None and TEST in finals):
@@ -85,6 +90,8 @@ def choose(
     summary = summary or ("auc" if _has_curves(arms, metric) else "final")
     if summary == "steps_to" and threshold is None:
         raise UsageError("--summary steps_to needs a value to --reach")
+    if threshold is not None and not math.isfinite(threshold):
+        raise UsageError(f"--reach is a number that a run can come to, got {threshold}")
     return Measure(metric, summary, window, points, threshold, lower or _less_is_better(arms, metric))
 
 

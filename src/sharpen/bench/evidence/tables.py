@@ -1,4 +1,5 @@
-"""Arms from a CSV file: long (a row per value, columns `metric` and `value`) or wide (a column per metric).
+"""Arms from a CSV file: long (a row per value, columns `metric` and `value`) or wide (a column per metric). Semicolons or
+tabs may stand in place of the commas.
 
 Known columns are `run`, `seed`, `step`, `arm`, `task`, `metric`, `value`, `parameters`, `commit`, `version`; every other
 column of a wide file is a metric. Rows of one arm, task and run are one curve; without `run`, the seed tells runs apart.
@@ -50,7 +51,7 @@ def read(path: Path) -> list[Arm]:
         raise UsageError(f"{path}: no column run or seed, so runs can't be told apart; there are {', '.join(columns)}")
     if ("metric" in columns) != ("value" in columns):
         raise UsageError(f"{path}: a long table has both metric and value; there are {', '.join(columns)}")
-    metrics = [name for name in columns if name not in _KNOWN]
+    metrics = [name for name in columns if name and name not in _KNOWN]  # an index that was saved along has no name
     if "metric" not in columns and not metrics:
         raise UsageError(f"{path}: no column with a metric beside {', '.join(columns)}")
     return _arms(path, _gather(path, columns, metrics, rows))
@@ -61,7 +62,7 @@ def _rows(path: Path) -> tuple[list[str], Iterator[tuple[int, dict[str, str]]]]:
         text = path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
         raise UsageError(f"{path} is not UTF-8 text: {error.reason} at byte {error.start}") from error
-    reader = csv.DictReader(text.splitlines())
+    reader = csv.DictReader(text.splitlines(), delimiter=_separator(text.partition("\n")[0]))
     columns = [name.strip() for name in reader.fieldnames or []]
     if not columns:
         raise UsageError(f"{path} is empty; a comparison needs the columns run, seed, step and a metric")
@@ -74,6 +75,11 @@ def _rows(path: Path) -> tuple[list[str], Iterator[tuple[int, dict[str, str]]]]:
             yield reader.line_num, row
 
     return columns, rows()
+
+
+def _separator(head: str) -> str:
+    """What stands between the columns, by the first line; some programs write semicolons, a `.tsv` has tabs."""
+    return max(",;\t", key=head.count)
 
 
 def _gather(
@@ -129,7 +135,7 @@ def _seed(given: str | None, run: str, path: Path) -> int | None:
     if given is None:
         return seed_in(run)
     try:
-        return int(given)
+        return int(given.removesuffix(".0"))  # a column with a gap in it is often saved as floats
     except ValueError:
         raise UsageError(f"{path}: the seed of {run} is {given!r}; seeds are whole numbers") from None
 

@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass, field
 from sharpen.core.candidate import Candidate
 from sharpen.core.digest import Json, canonical
 from sharpen.core.errors import UsageError, nearest
+from sharpen.core.redact import BLANK
 
 DESCRIPTION = "policy.json"
 WEIGHTS = "policy.pt"
@@ -92,6 +93,18 @@ def read(candidate: Candidate) -> About | None:
 def environment_of(candidate: Candidate) -> str:
     """The environment a policy was made for."""
     return str(_object(candidate).get("environment", ""))
+
+
+def settings_of(candidate: Candidate) -> dict[str, Json]:
+    """How a policy's environment is made, where that is not by its defaults. With a secret it can't be made from here."""
+    said = read(candidate)
+    settings = {} if said is None else dict(said.architecture.settings)
+    if BLANK in canonical(settings):
+        raise UsageError(
+            f"{environment_of(candidate)} was made with a secret among its kwargs, and no checkpoint keeps one; let the "
+            "environment read it from an environment variable"
+        )
+    return settings
 
 
 def _object(candidate: Candidate) -> dict[str, Json]:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from sharpen.core.digest import Json
 from sharpen.core.errors import MissingRequirement, UsageError, nearest
+from sharpen.core.redact import redact_json
 from sharpen.tasks.gym import INSTALL, INSTALL_ATARI
 
 if TYPE_CHECKING:
@@ -80,10 +81,11 @@ class Making:
         return LONGEST if own is None and not is_atari(self.spec) else own
 
     def settings(self) -> dict[str, Json]:
-        """What differs from the defaults, as it is written in a configuration."""
+        """What differs from the defaults, as it is written in a configuration. It goes with a policy into files, so that
+        secrets are taken out."""
         said: dict[str, Json] = {}
         if self.kwargs:
-            said["kwargs"] = dict(self.kwargs)
+            said["kwargs"] = redact_json(self.kwargs)
         if self.max_steps is not None:
             said["max_steps"] = self.max_steps
         usual = Atari() if is_atari(self.spec) else None

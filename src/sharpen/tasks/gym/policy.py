@@ -176,9 +176,7 @@ def load(candidate: Candidate, environment: str, observations: Space[Any], actio
         raise UsageError(f"the policy for {environment} is untrained: it has no weights to load")
     if said.architecture.environment != environment:
         raise UsageError(f"this policy was trained for {said.architecture.environment}; it cannot play {environment}")
-    state_dict, normalisation = read_weights(candidate)
-    if weights_digest(state_dict, normalisation) != said.weights:
-        raise UsageError(f"{candidate.files[text.WEIGHTS]} does not hold the weights that {text.DESCRIPTION} names")
+    state_dict, normalisation = read_weights(candidate, said)
     policy = build(said.architecture, observations, actions, to_fill=True)
     try:
         policy.load_state_dict(state_dict)
@@ -193,17 +191,30 @@ def load(candidate: Candidate, environment: str, observations: Space[Any], actio
     return player
 
 
-def read_weights(candidate: Candidate) -> tuple[dict[str, torch.Tensor], Normalisation | None]:
-    """What `policy.pt` holds. Only tensors and plain values are read from it: no code of a file is ever run."""
+def read_weights(candidate: Candidate, said: text.About) -> tuple[dict[str, torch.Tensor], Normalisation | None]:
+    """What `policy.pt` holds, where that is what the candidate says of itself."""
     path = candidate.files.get(text.WEIGHTS)
     if path is None or not path.is_file():
         where = "this candidate" if path is None else path.parent
         raise UsageError(f"{where} has no {text.WEIGHTS}: the weights of the policy are missing")
+    held = read_tensors(path)
     try:
-        held = torch.load(path, map_location="cpu", weights_only=True)
-        return held["state_dict"], Normalisation.read(held["normalisation"])
+        state_dict, normalisation = held["state_dict"], Normalisation.read(held["normalisation"])
+        found = weights_digest(state_dict, normalisation)
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise UsageError(f"{path} is damaged, or no weights of sharpen") from error
+    if found != said.weights:
+        raise UsageError(f"{path} does not hold the weights that {text.DESCRIPTION} names")
+    return state_dict, normalisation
+
+
+def read_tensors(path: Path) -> Any:
+    """What a file beside a policy holds. Only tensors and plain values are read from it: no code of a file is ever run.
+    What torch says of a file it can't read is not passed on: it advises to run the code."""
+    try:
+        return torch.load(path, map_location="cpu", weights_only=True)
     except (RuntimeError, pickle.UnpicklingError, EOFError, KeyError, TypeError, ValueError, OSError) as error:
-        raise UsageError(f"{path} is damaged, or no weights of sharpen: {str(error).partition(chr(10))[0]}") from error
+        raise UsageError(f"{path} is damaged, or was not written by sharpen") from error
 
 
 def _no_learning(progress_remaining: float) -> float:

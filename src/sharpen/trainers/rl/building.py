@@ -69,6 +69,11 @@ def build(recipe: Recipe, network: Architecture, grounds: Grounds, seed: int) ->
         raise UsageError(
             f"{recipe.algorithm} cannot learn {recipe.environment} with these settings: {' '.join(str(error).split())}"
         ) from error
+    if recipe.device != AUTO and model.device.type != recipe.device.partition(":")[0]:
+        raise UsageError(
+            f"trainer.params.device is {recipe.device}, and torch finds no such device here; cpu is always there, and auto "
+            "takes what there is"
+        )
     model.set_logger(Notes())
     return model
 

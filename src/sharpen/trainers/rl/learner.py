@@ -143,20 +143,13 @@ class Learner:
 
     def _brought_to(self, policy: Candidate) -> _Live:
         """A fresh model, brought to where the policy's training was."""
-        path = policy.files.get(about.STATE)
-        if path is None or not path.is_file():
-            raise UsageError(
-                f"the checkpoint of policy {policy.digest[:12]} has no {about.STATE}: it cannot be gone on from"
-            )
+        weights, saved, replay = _held(policy)
         live = self._fresh()
-        weights, _ = policies.read_weights(policy)
         live.model.policy.load_state_dict(weights)
-        saved = torch.load(path, map_location="cpu", weights_only=True)
         state.restore(live.model, live.grounds, saved)
         live.digest, live.generators = policy.digest, saved["generators"]
-        replay = policy.files.get(RESUME_ONLY)
-        if replay is not None and replay.is_file():
-            state.restore_replay(live.model, torch.load(replay, map_location="cpu", weights_only=True))
+        if replay is not None:
+            state.restore_replay(live.model, replay)
         elif getattr(live.model, "replay_buffer", None) is not None and live.model.num_timesteps:
             live.remarks["replay_buffer_lost"] = True
         return live
@@ -206,6 +199,22 @@ class _Watching(BaseCallback):  # type: ignore[misc]
         self._progress(self.model.num_timesteps)
         self._check()
         return True
+
+
+def _held(policy: Candidate) -> tuple[dict[str, torch.Tensor], state.State, state.State | None]:
+    """The weights, the state and the replay buffer, if there is one, that a checkpoint holds."""
+    said, path, replay = about.read(policy), policy.files.get(about.STATE), policy.files.get(RESUME_ONLY)
+    assert said is not None, "only a policy that was begun is gone on with"
+    try:
+        weights, _ = policies.read_weights(policy, said)
+        if path is None or not path.is_file():
+            raise UsageError(f"{policy.files[about.WEIGHTS].parent} has no {about.STATE}")
+        buffer = policies.read_tensors(replay) if replay is not None and replay.is_file() else None
+        return weights, policies.read_tensors(path), buffer
+    except UsageError as error:
+        raise UsageError(
+            f"{error}: training can't go on from this checkpoint; remove its folder, and it goes on from the one before"
+        ) from error
 
 
 def _normalisation(model: BaseAlgorithm) -> policies.Normalisation | None:
