@@ -1,6 +1,8 @@
 """Runs of the suite beside each other share its files: one begins with the first file, one goes backwards from the last, one
-begins in the middle, and each takes a file only if no other has. `tests/side_by_side.py` starts them; without `--share` nothing of
-this applies."""
+begins in the middle, and each takes a file only if no other has. `tests/side_by_side.py` starts them; without `--share`
+nothing of this applies.
+
+No test depends on the clock: examples of hypothesis may take as long as a busy machine makes them."""
 
 from __future__ import annotations
 
@@ -8,6 +10,10 @@ import hashlib
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+settings.register_profile("unhurried", deadline=None)
+settings.load_profile("unhurried")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -57,7 +57,7 @@ class TestTables:
 
         def said(name: str) -> list[tuple[str, int | None, tuple[float, ...]]]:
             (arm,) = arms_of(str(tmp_path / name), tmp_path)
-            assert arm.metrics() == ["acc"]
+            assert arm.metrics() == ("acc",)
             return [(arm.name, run.seed, tuple(run.curves["acc"].values)) for run in arm.runs]
 
         assert said("plain.csv") == [("a", 0, (0.5,)), ("a", 1, (0.75,))]

@@ -131,6 +131,21 @@ def test_variance_says_how_many_runs_are_enough(program: Program, tmp_path: Path
     assert "does not shrink with n" in " ".join(program("variance", f"{path}@a").out.split())
 
 
+def test_variance_of_a_study_leaves_out_the_arm_it_has_nothing_to_say_of(beside: Program) -> None:
+    done = beside("variance", "study")
+    assert done.code == 0, done.err
+    assert done.out.startswith("reflact on codebook: 6 runs")
+    assert "left out: noop on codebook: the mean of test score is 0" in " ".join(done.out.split())
+    refused(beside("variance", "study@noop"), "the mean of test score is 0")
+
+
+def test_power_promises_nothing_that_a_comparison_can_never_find(program: Program) -> None:
+    refused(program("power", "--spread", "1", "--n", "5", "--effect", "3", "--paired"), "it takes 6 at least")
+    refused(program("power", "--spread", "1", "--n", "4", "--alpha", "0.01"), "it takes 5 at least")
+    assert program("power", "--spread", "0", "--effect", "1", "--alpha", "0.01", "--json").json["plans"][0]["n"] == 5
+    assert min(plan["n"] for plan in program("power", "--spread", "1", "--json").json["plans"]) == 4
+
+
 def test_power_turns_an_effect_into_runs_and_back(program: Program, tmp_path: Path) -> None:
     n = program("power", "--spread", "1", "--effect", "0.5", "--json").json["plans"][0]["n"]
     assert n == 64
@@ -176,5 +191,6 @@ def test_nonsense_is_refused_in_a_line(program: Program, tmp_path: Path) -> None
     refused(program("compare", "empty", path), "empty folder")
     refused(program("compare", "nowhere", path), "no run 'nowhere'")
     refused(program("variance", path, "--output", "v.gif"), ".svg")
+    refused(program("variance", path, "--threshold", "nan"), "share of the mean")
     refused(program("power", "--effect", "0.1"), "--spread", "--pilot")
     refused(program("power", "--pilot", path), "one arm")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -40,6 +41,33 @@ def test_playing_tells_returns_on_both_scales_and_films(program: Program, checkp
     assert Path("first.gif").read_bytes().startswith(b"GIF89a")
     other = program("play", folder, "--episodes", "4", "--seed", "1", "--json").json
     assert [row["return"] for row in other["episodes"]] != [row["return"] for row in said["episodes"]]
+
+
+def test_a_policy_is_scored_against_the_weights_its_training_began_with(program: Program) -> None:
+    few = ("task.params.val_episodes=2", "task.params.test_episodes=2", "task.params.max_steps=60")
+    short = ("trainer.params.preset=none", "trainer.params.total_steps=64", "trainer.params.n_steps=64")
+    assert program("train", "CartPole-v1", "--trainer", "ppo", *few, *short, "-q").code == 0
+    (job,) = Path("runs").glob("CartPole*/jobs/*")
+    said = {row["which"]: row["score"] for row in _events(job) if row["type"] == "tested"}
+    for what in ("latest", str(job / "checkpoints" / "best.pt")):
+        scores = program("eval", what, "--against", "initial", "--json").json["scores"]
+        assert scores["initial"]["mean"] == said["initial"][0]
+
+
+def _events(job: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (job / "events.jsonl").read_text().splitlines()]
+
+
+def test_a_policy_is_not_scored_as_a_text_nor_on_two_things_at_once(program: Program, checkpoint: str) -> None:
+    folder = f"job/{checkpoint}"
+    ran = program("eval", folder, "--task", "codebook", "--model", "scripted/rules")
+    assert ran.code == 2 and "is a policy for Pendulum-v1, and task 'codebook' is about a text" in ran.err
+    assert "not both" in program("eval", folder, "--episodes", "2", "--split", "val").err
+    alone = Path("alone.pt")
+    alone.write_bytes((Path(folder) / "policy.pt").read_bytes())
+    for command in ("eval", "play"):
+        assert "give the whole folder of one" in program(command, str(alone)).err
+    assert not Path("runs").exists()
 
 
 def test_what_cannot_play_is_refused(program: Program, checkpoint: str, tmp_path: Path) -> None:

@@ -58,3 +58,8 @@ def test_one_run_says_nothing_about_spread() -> None:
         enough([1.0])
     with pytest.raises(BadData, match="2 runs or more"):
         enough(RUNS, most=0)
+
+
+def test_runs_that_are_all_alike_are_still_too_few_for_an_exact_test() -> None:
+    assert enough([0.5] * 6).detectable_needed == 4
+    assert enough([0.5] * 6, paired=True).detectable_needed == 6

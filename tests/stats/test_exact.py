@@ -116,3 +116,10 @@ def test_nothing_to_test_is_said() -> None:
         exact.sign_flip([])
     with pytest.raises(BadData, match="0 values of the second group"):
         exact.permutation([1.0], [])
+
+
+def test_the_fewest_runs_in_each_arm_are_those_that_can_reach_alpha() -> None:
+    for alpha in (0.2, 0.05, 0.01, 0.001):
+        fewest = exact.runs_needed(alpha)
+        assert exact.permutation([1.0] * fewest, [0.0] * fewest).p <= alpha
+        assert exact.permutation([1.0] * (fewest - 1), [0.0] * (fewest - 1)).p > alpha

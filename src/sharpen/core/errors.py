@@ -53,6 +53,10 @@ class SandboxFailed(SharpenError):
     """A program could not be run at all, through no fault of its own. It becomes the failure of the rollout it hit."""
 
 
+class NoScore(SharpenError):
+    """An attempt came to something that is not a number. It becomes the failure of that rollout."""
+
+
 class ModelErrorKind(StrEnum):
     RATE_LIMITED = "rate_limited"  # 429, 529
     UNAVAILABLE = "unavailable"  # 5xx, connection lost

@@ -26,6 +26,8 @@ class FailureKind(StrEnum):
     REFUSED = "refused"
     BAD_REPLY = "bad_reply"
     SANDBOX = "sandbox"
+    NOT_A_NUMBER = "not_a_number"
+    """It was carried out to no score: the rest of the evaluation goes on, and the candidate can't be the best by it."""
 
 
 @dataclass(frozen=True, slots=True)

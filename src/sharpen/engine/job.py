@@ -23,7 +23,7 @@ from sharpen.core.chat import Message
 from sharpen.core.digest import Json
 from sharpen.core.errors import TooManyFailures
 from sharpen.core.item import Item
-from sharpen.core.outcome import Outcome
+from sharpen.core.outcome import FailureKind, Outcome
 from sharpen.core.rng import Stream
 from sharpen.core.task import Splits, Task
 from sharpen.core.usage import Usage
@@ -354,7 +354,7 @@ class Job:
     def _check_failures(self, wishes: Wishes) -> None:
         wanted = len(wishes.firsts)
         numbers = (wishes.numbers[place] for place in wishes.firsts)
-        failed = [self._failed[number] for number in numbers if number in self._failed]
+        failed = [self._failed[number] for number in numbers if number in self._failed and self._broke_off(number)]
         share = self.runtime.max_failures
         allowed = 0.0 if share == 0 else min(max(1.0, share * wanted), wanted - 1)
         if failed and len(failed) > allowed:
@@ -365,6 +365,11 @@ class Job:
                 f"{len(failed)} of {wanted} rollouts failed for reasons that are not the agent's ({', '.join(kinds)}); "
                 f"at most {self.runtime.max_failures:.0%} may. The last one said: {last.message}"
             )
+
+    def _broke_off(self, number: int) -> bool:
+        """Whether a rollout failed for a reason outside of it, which trying again may heal."""
+        failure = self._failed[number].failure
+        return failure is not None and failure.kind is not FailureKind.NOT_A_NUMBER
 
     def _evaluation(self, group: Group, numbers: array[int]) -> Evaluation:
         hard = Scores(self._board.hard[number] for number in numbers)

@@ -112,7 +112,7 @@ class Shelf:
     def judged(self, candidate: Candidate, step: int, metrics: Mapping[str, Json], metric: str) -> bool:
         """Take note of an evaluation; says whether this is the best so far."""
         self.metric = metric
-        value = metrics[metric]
+        value = metrics.get(metric)
         entry = Entry(step, candidate.digest, value if isinstance(value, int | float) else None, dict(metrics))
         self._entries.append(entry)
         leads = better(entry.value, None if self.best is None else self.best.value, self.mode)

@@ -17,6 +17,7 @@ from sharpen.core.benchmark import POLICY_METRIC
 from sharpen.core.candidate import Candidate
 from sharpen.core.digest import Json
 from sharpen.core.errors import UsageError, nearest
+from sharpen.core.outcome import FailureKind
 from sharpen.engine.evaluation import Evaluation
 from sharpen.engine.events import Event
 
@@ -76,7 +77,7 @@ def evaluated(job: Job, policy: Candidate, step: int, found: Evaluation) -> bool
     metrics = metrics_of(found)
     benchmark = job.shelf.benchmark
     metric = POLICY_METRIC if benchmark is None else benchmark.best_metric
-    if metric not in metrics:
+    if metric not in metrics and not found.failures:
         raise UsageError(
             f"benchmark.best_metric {metric!r} is not measured here{nearest(metric, list(metrics))}; "
             f"there are: {', '.join(metrics)}"
@@ -91,8 +92,10 @@ def evaluated(job: Job, policy: Candidate, step: int, found: Evaluation) -> bool
 
 
 def metrics_of(found: Evaluation) -> dict[str, Json]:
-    """An evaluation in numbers: the returns, and the mean of everything else that was measured."""
-    returns = found.scored
+    """An evaluation in numbers: the returns, and the mean of everything else that was measured. Where some return is no
+    number there is nothing to compare by: the episodes that are left may be the easy ones."""
+    undone = any(failure.kind is FailureKind.NOT_A_NUMBER for failure in found.failures.values())
+    returns = [] if undone else found.scored
     metrics: dict[str, Json] = {
         POLICY_METRIC: fmean(returns) if returns else None,
         "eval_return_median": median(returns) if returns else None,
@@ -100,4 +103,4 @@ def metrics_of(found: Evaluation) -> dict[str, Json]:
         "eval_return_max": max(returns, default=None),
         "eval_return_std": pstdev(returns) if returns else None,
     }
-    return metrics | {f"eval_{name}_mean": found.measured(name) for name in found.measures}
+    return metrics | {f"eval_{name}_mean": None if undone else found.measured(name) for name in found.measures}

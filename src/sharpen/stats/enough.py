@@ -16,6 +16,7 @@ import numpy as np
 
 from sharpen.stats import student
 from sharpen.stats.errors import BadData
+from sharpen.stats.exact import pairs_needed, runs_needed
 from sharpen.stats.power import ALPHA, POWER, smallest_effect
 from sharpen.stats.resampling import draws, numbers
 
@@ -66,6 +67,8 @@ def enough(
     most = max(20, len(data)) if most is None else most
     if most < 2:
         raise BadData(f"one run says nothing about spread: look at 2 runs or more, not {most}")
+    if not 0 < threshold < math.inf:
+        raise BadData(f"the wanted precision is a share of the mean, such as 0.05, not {threshold}")
     mean, spread = float(data.mean()), float(data.std(ddof=1))
     scale = abs(mean)
     blocks = [data[block] for block in draws(len(data), resamples, seed)]
@@ -81,7 +84,8 @@ def enough(
         variation = float(first.std(ddof=1)) / abs(float(first.mean())) if first.mean() else math.inf
         rows.append(Row(n, _times(ratio, width), _times(ratio, shows), variation))
     first_narrow = next((row.runs for row in rows if row.half_width.value <= threshold), None)
-    first_shown = next((row.runs for row in rows if row.detectable.value <= threshold), None)
+    fewest = pairs_needed(ALPHA) if paired else runs_needed(ALPHA)  # fewer show nothing in an exact test
+    first_shown = next((row.runs for row in rows if row.runs >= fewest and row.detectable.value <= threshold), None)
     return Enough(tuple(rows), mean, spread, threshold, first_narrow, first_shown)
 
 

@@ -112,6 +112,14 @@ def pairs_needed(alpha: float = 0.05) -> int:
     return max(1, math.ceil(1 - math.log2(alpha)))
 
 
+def runs_needed(alpha: float = 0.05) -> int:
+    """How few runs in each of two independent arms can come to or below `alpha` at all: 4 for 0.05."""
+    n = 1
+    while 2 / math.comb(2 * n, n) > alpha:
+        n += 1
+    return n
+
+
 def _share_beyond(pool: Floats, sums: Floats, n: int, m: int, bound: float) -> float:
     differences = np.abs(sums / n - (pool.sum() - sums) / m)
     return float((differences >= bound).mean())

@@ -13,9 +13,10 @@ pytest.importorskip("stable_baselines3")
 import gymnasium
 from small_environments import environment
 
+from sharpen.core.candidate import Candidate
 from sharpen.core.errors import UsageError
 from sharpen.tasks import gym, registry
-from sharpen.tasks.gym import making, shapes
+from sharpen.tasks.gym import about, making, shapes
 
 
 @pytest.mark.parametrize(
@@ -93,6 +94,16 @@ def test_settings_reach_the_environment_and_its_version() -> None:
     assert short.version != plain.version
     assert short.making.settings() == {"kwargs": {"g": 2.0}, "max_steps": 7}
     assert registry.get("Pendulum-v1", **short.making.settings()).version == short.version
+
+
+def test_a_key_among_the_arguments_of_an_environment_goes_with_no_policy() -> None:
+    made = making.from_settings("Pendulum-v1", kwargs={"api_key": "open-sesame-123", "g": 2.0})
+    assert made.kwargs["api_key"] == "open-sesame-123"
+    architecture = about.Architecture("Pendulum-v1", "ppo", "MlpPolicy", settings=made.settings())
+    kept = Candidate({about.DESCRIPTION: about.About(architecture, 1, 1, "0").text()})
+    assert "open-sesame" not in kept[about.DESCRIPTION] and '"g":2.0' in kept[about.DESCRIPTION]
+    with pytest.raises(UsageError, match="Pendulum-v1 was made with a secret among its kwargs"):
+        about.settings_of(kept)
 
 
 def test_an_environment_without_an_end_is_given_one() -> None:

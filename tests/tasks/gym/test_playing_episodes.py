@@ -13,7 +13,7 @@ pytest.importorskip("stable_baselines3")
 
 from small_environments import Fresh, environment, played
 
-from sharpen.core.errors import SharpenError, UsageError
+from sharpen.core.errors import NoScore, UsageError
 from sharpen.tasks.gym import about
 
 
@@ -87,9 +87,7 @@ def test_success_is_measured_where_the_environment_tells(recital: str) -> None:
 @pytest.mark.parametrize("reward", ["nan", "inf"])
 def test_a_return_that_is_no_number_is_an_error_that_names_the_episode(recital: str, reward: str) -> None:
     task = environment(recital, kwargs={"rewards": [0.0, reward, 0.0]})
-    with pytest.raises(
-        SharpenError, match=r"Recital-v0: the return of episode play-0000 \(seed \d+\) became .* at step 2"
-    ):
+    with pytest.raises(NoScore, match=r"Recital-v0: the return of episode play-0000 \(seed \d+\) became .* at step 2"):
         played(task, task.seed(), task.episodes(1))
 
 

@@ -169,6 +169,38 @@ def test_an_atari_game_is_gone_on_with_in_the_middle_of_a_life(tmp_path: Path) -
     assert lives > len(one.ended) > 0, "lives were lost, and games"
 
 
+@pytest.mark.parametrize("damage", ["cut state", "no state", "cut replay", "other weights", "garbage weights"])
+def test_a_damaged_checkpoint_is_not_gone_on_from_and_the_way_out_is_said(damage: str, tmp_path: Path) -> None:
+    recipe = recipe_of("dqn", "CartPole-v1", **OFF_POLICY)
+
+    async def run() -> None:
+        learner = learner_of(recipe, tmp_path)
+        began = kept(await learner.begin(), tmp_path)
+        grown = kept(await learner.go_on(began, 60), tmp_path)
+        files = dict(grown.files)
+        kind, _, name = damage.partition(" ")
+        path = files[{"state": "state.pt", "replay": "replay.pt", "weights": "policy.pt"}[name]]
+        if kind == "cut":
+            path.write_bytes(path.read_bytes()[:400])
+        elif kind == "no":
+            path.unlink()
+        else:
+            path.write_bytes(began.files["policy.pt"].read_bytes() if kind == "other" else b"rubbish")
+        with pytest.raises(
+            UsageError, match=f"{path.name}.*remove its folder, and it goes on from the one before"
+        ) as said:
+            await learner_of(recipe, tmp_path / "other").go_on(Candidate(grown.parts, files), 120)
+        assert "weights_only" not in str(said.value), "torch advises to run the code of a file it can't read"
+
+    asyncio.run(run())
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is such a device here")
+def test_a_device_that_is_not_here_is_not_replaced_by_another(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="device is cuda, and torch finds no such device here"):
+        asyncio.run(learner_of(recipe_of("ppo", "CartPole-v1", **SMALL, device="cuda"), tmp_path).begin())
+
+
 def test_another_seed_is_another_training(tmp_path: Path) -> None:
     recipe = recipe_of(*TRAININGS["a2c"][:2], **TRAININGS["a2c"][2])
 

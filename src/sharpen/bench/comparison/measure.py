@@ -19,6 +19,7 @@ from sharpen.stats.curves import Curve, Window
 SUMMARIES = ("test", "auc", "mean", "last", "final", "best", "slope", "steps_to")
 _PREFERRED = ("val", "reward")
 _NEARLY = 0.9
+_SHOWN = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,11 +108,16 @@ def _metric(metric: str | None, known: Sequence[str], finals: Sequence[str]) -> 
         preferred = [name for name in _PREFERRED if name in known]
         if len(known) == 1 or preferred:
             return preferred[0] if preferred else known[0]
-        raise UsageError(f"there are {len(known)} metrics; choose one with --metric: {', '.join(known[:12])}")
+        raise UsageError(f"there are {len(known)} metrics; choose one with --metric: {_listed(known)}")
     if metric not in known:
         there = [*known, *finals]
-        raise UsageError(f"no metric {metric!r}{nearest(metric, there)}; there are {', '.join(there[:12])}")
+        raise UsageError(f"no metric {metric!r}{nearest(metric, there)}; there are {_listed(there)}")
     return metric
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f", and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return ", ".join(names[:_SHOWN]) + more
 
 
 def _has_curves(arms: Sequence[Arm], metric: str) -> bool:

@@ -17,12 +17,10 @@ from sharpen.bench.comparison.rows import over_seeds
 from sharpen.bench.comparison.spread import values_of
 from sharpen.bench.evidence.nouns import Arm
 from sharpen.core.errors import UsageError
-from sharpen.stats import power
-from sharpen.stats.exact import pairs_needed
+from sharpen.stats import exact, power
 
 CONFIDENCE = 0.8
 LOOKED_AT = (3, 4, 5, 6, 8, 10, 12, 15, 20, 30, 50)
-_LEAST_IN_EACH = 4
 _MOST_SIMULATED = 2_000
 
 
@@ -96,10 +94,15 @@ def plans(
     spreads: Sequence[tuple[str, float]], pilot: Pilot | None, *, paired: bool, effect: float | None, n: int | None,
     target: float, alpha: float,
 ) -> list[Plan]:  # fmt: skip
-    """n for an effect, the effect for an n, or the power of both; for neither, the smallest effect of several n."""
+    """n for an effect, the effect for an n, or the power of both; for neither, the smallest effect of several n. Numbers
+    so small that the exact test of a comparison finds nothing whatever they show have no power, whatever a formula says."""
+    fewest = least(paired, alpha)
+    if n is not None and n < fewest:
+        each = "pairs" if paired else "runs in each arm"
+        raise UsageError(f"{n} {each} can't come below p = {alpha:g}, whatever they show: it takes {fewest} at least")
     made = []
     for which, spread in spreads:
-        asked = [n] if n is not None or effect is not None else list(LOOKED_AT)
+        asked = [n] if n is not None or effect is not None else [size for size in LOOKED_AT if size >= fewest]
         for size in asked:
             made.append(_plan(which, spread, pilot, paired, effect, size, target, alpha))
     return made
@@ -128,4 +131,4 @@ def _plan(
 
 def least(paired: bool, alpha: float) -> int:
     """How few pairs, or runs in each arm, an exact test needs to come to `alpha` at all."""
-    return pairs_needed(alpha) if paired else _LEAST_IN_EACH
+    return exact.pairs_needed(alpha) if paired else exact.runs_needed(alpha)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sharpen.bench.comparison.measure import Measure, numbers, sorted_out
 from sharpen.bench.evidence.nouns import Arm
@@ -24,8 +24,17 @@ class Spread:
 
 
 def spreads(arms: Sequence[Arm], measure: Measure, *, threshold: float, most: int | None, paired: bool) -> list[Spread]:
-    """One for each arm and task."""
-    return [_spread(arm, task, measure, threshold, most, paired) for arm in arms for task in arm.tasks]
+    """One for each arm and task. What can't be looked at is left out and told; an error only where nothing is left."""
+    made: list[Spread] = []
+    lost: list[UsageError] = []
+    for arm, task in [(one, task) for one in arms for task in one.tasks]:
+        try:
+            made.append(_spread(arm, task, measure, threshold, most, paired))
+        except UsageError as error:
+            lost.append(error)
+    if not made:
+        raise lost[0]
+    return [replace(made[0], notes=(*made[0].notes, *(f"left out: {error}" for error in lost))), *made[1:]]
 
 
 def values_of(arm: Arm, task: str, measure: Measure) -> tuple[list[float], list[str]]:

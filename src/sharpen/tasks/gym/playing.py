@@ -18,7 +18,7 @@ from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 from sharpen.core.candidate import Candidate
-from sharpen.core.errors import SharpenError, UsageError
+from sharpen.core.errors import NoScore, UsageError
 from sharpen.core.item import Item
 from sharpen.core.rng import Stream
 from sharpen.tasks.gym import about, making
@@ -78,7 +78,7 @@ class Episode:
         self._length += 1
         self._total += float(reward)
         if not isfinite(self._total):
-            raise SharpenError(
+            raise NoScore(
                 f"{self._name}: the return of episode {self._item.id} (seed {self._item.inputs['seed']}) became "
                 f"{self._total} at step {self._length}; an environment must give finite rewards"
             )

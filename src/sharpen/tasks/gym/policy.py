@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import pickle
+import struct
 from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -44,6 +45,11 @@ _CLASSES: dict[str, dict[str, Any]] = {
     "optimizer_class": {name: getattr(torch.optim, name) for name in ("Adam", "AdamW", "RMSprop", "SGD")},
 }
 _CRITICS = ("value_net.", "mlp_extractor.value_net.", "vf_features_extractor.", "critic.")
+_UNREADABLE = (
+    RuntimeError, pickle.UnpicklingError, EOFError, LookupError, AttributeError, TypeError, ValueError, ArithmeticError,
+    AssertionError, struct.error, OSError,
+)  # fmt: skip
+"""What torch may raise over a file that is none of its own: it takes any bytes for a pickle."""
 _KEPT = 4
 """Players that are held in memory: those of an arm and its rival, at an evaluation of both."""
 _players: OrderedDict[str, Player] = OrderedDict()
@@ -213,7 +219,7 @@ def read_tensors(path: Path) -> Any:
     What torch says of a file it can't read is not passed on: it advises to run the code."""
     try:
         return torch.load(path, map_location="cpu", weights_only=True)
-    except (RuntimeError, pickle.UnpicklingError, EOFError, KeyError, TypeError, ValueError, OSError) as error:
+    except _UNREADABLE as error:
         raise UsageError(f"{path} is damaged, or was not written by sharpen") from error
 
 
