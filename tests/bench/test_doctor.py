@@ -89,6 +89,13 @@ def test_a_score_near_1_leaves_nothing_to_gain() -> None:
     assert doctor_checks.headroom([0.0] * 20, [0.0] * 20, 0).level == Level.WARN
 
 
+def test_returns_without_an_upper_end_are_no_reason_to_stop() -> None:
+    returns = doctor_checks.without_ceiling([18.0, 22.0, 9.0, 31.0], 0)
+    assert returns.level == Level.OK and "the start scores 20.000 on 4 val items" in returns.what
+    assert doctor_checks.without_ceiling([18.0], 1).level == Level.WARN
+    assert doctor_checks.without_ceiling([], 3).level == Level.STOP
+
+
 def test_a_test_too_small_for_a_perfect_skill_is_stopped_with_the_number_that_would_do() -> None:
     found = doctor_checks.detectable(Contest("val", 12, 0.05), 0.0, room=0.3)
     assert found.level == Level.STOP

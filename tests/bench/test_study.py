@@ -284,6 +284,14 @@ def test_a_study_goes_on_from_its_snapshot_under_the_same_names(tmp_path: Path) 
     assert (tmp_path / "runs/s/results.csv").read_bytes() == before
 
 
+def test_jobs_that_a_study_no_longer_has_are_kept_and_told(tmp_path: Path) -> None:
+    (tmp_path / "s.yaml").write_text(STUDY)
+    sharpen(tmp_path, "run", "s.yaml", "-q", "seeds=3", "trainers=[noop]")
+    smaller = sharpen(tmp_path, "run", "s.yaml", "seeds=1", "trainers=[noop]")
+    assert "2 jobs that the study no longer has: kept" in smaller.stderr
+    assert len(rows(tmp_path / "runs/s")) == 1 and len(RunFolder(tmp_path / "runs/s").jobs()) == 3
+
+
 @pytest.mark.parametrize("victim", ["conductor", "nursery"])
 def test_jobs_of_a_killed_study_are_stopped_and_not_as_if_never_begun(tmp_path: Path, victim: str) -> None:
     (tmp_path / "s.yaml").write_text(STUDY.replace("noise=0.1", "noise=0.1&latency=0.02") + "parallel: 2\n")

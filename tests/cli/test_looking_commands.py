@@ -57,6 +57,19 @@ def test_status_of_a_run_that_crashed_at_its_very_beginning(trained: Program) ->
     assert "nothing has happened yet" in trained("status", "latest").out
 
 
+def test_one_damaged_run_does_not_hide_the_others(trained: Program) -> None:
+    damaged = latest()
+    assert trained("train", "codebook", *SCRIPTED, "--steps", "1", "--limit", "20", "-q").code == 0
+    events = damaged.jobs()[0] / "events.jsonl"
+    events.write_text("garbage\n" + events.read_text())
+    ran = trained("status")
+    assert ran.code == 0 and "finished" in ran.out
+    assert f"{damaged.path.name} is left out" in ran.err and "damaged at line 1" in ran.err
+    (damaged.path / "meta" / "manifest.json").unlink()
+    ran = trained("compare", damaged.path.name, "latest")
+    assert ran.code == 2 and "manifest.json is missing" in ran.err and "Traceback" not in ran.err
+
+
 def test_status_of_one_run_shows_every_step(trained: Program) -> None:
     ran = trained("status", "latest")
     assert ran.code == 0

@@ -52,6 +52,10 @@ def test_a_policy_is_scored_against_the_weights_its_training_began_with(program:
     for what in ("latest", str(job / "checkpoints" / "best.pt")):
         scores = program("eval", what, "--against", "initial", "--json").json["scores"]
         assert scores["initial"]["mean"] == said["initial"][0]
+    for refused in (("export", "latest"), ("export", "latest", "--as", "compat"), ("explain", "latest")):
+        ran = program(*refused)
+        assert ran.code == 2 and "trains a policy, and ex" in ran.err
+    assert not Path("exported").exists()
 
 
 def _events(job: Path) -> list[dict[str, Any]]:

@@ -85,6 +85,8 @@ def test_a_job_that_died_in_the_middle_of_a_line_is_told_as_far_as_it_came(train
     assert "step 2/3" not in ran.out
     assert "process is not running" in ran.out
     assert "carry on with: sharpen resume runs/" in ran.out
+    (story().parent / "process.json").write_text('{"state": "failed", "reason": "RuntimeError: no luck today"}')
+    assert "not at its end: RuntimeError: no luck today" in trained("watch").out
 
 
 def test_without_following_a_running_job_is_told_so_far(trained: Program) -> None:
@@ -130,6 +132,22 @@ def test_changes_are_listed_as_edits_where_texts_are_gone(trained: Program) -> N
     ran = trained("watch")
     assert ran.code == 0
     assert "    append\n    + - kind-" in ran.out
+
+
+def test_the_return_in_training_stands_with_the_step_it_led_to() -> None:
+    telling = Telling(lambda path: None)
+    metrics = {"eval_return_mean": 40.0}
+    judged = {"type": "policy_evaluated", "episodes": 5, "metrics": metrics, "normalised": None, "best": False}
+    story: list[dict[str, Any]] = []
+    for step, trained in ((0, {}), (100, {"train_return_mean": 19.25})):
+        story += [{"type": "advanced", "step": step, "metrics": trained}]
+        story += [{"type": "stage_done", "step": step, "stage": "train"}, {**judged, "step": step}]
+    told = [words.plain.strip() for line in story if (words := telling.tell(line)) is not None]
+    assert [words.partition(" · ")[0] for words in told] == [
+        "5 episodes on val: mean return 40.000",
+        "step 100  mean return in training 19.250",
+        "5 episodes on val: mean return 40.000",
+    ]
 
 
 def test_events_nobody_knows_are_shown_by_name() -> None:

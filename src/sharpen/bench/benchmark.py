@@ -47,13 +47,18 @@ def _scores(block: BenchmarkConfig, name: str) -> Reference | None:
         raise UsageError(f"benchmark.reference: {error}") from None
 
 
+def _meant(metric: str) -> str:
+    """The nearest name; of one without its last word, that of the mean."""
+    return nearest(metric, [f"{metric}_mean"] if f"{metric}_mean" in POLICY_METRICS else POLICY_METRICS)
+
+
 def _best_metric(block: BenchmarkConfig, task: Task, gate_metric: str) -> tuple[str, str]:
     mode = block.best_metric_mode or "max"
     if task.trainee == POLICY:
         metric = block.best_metric or POLICY_METRIC
         if metric not in POLICY_METRICS:
             raise UsageError(
-                f"benchmark.best_metric: {metric!r} is not measured{nearest(metric, POLICY_METRICS)}; "
+                f"benchmark.best_metric: {metric!r} is not measured{_meant(metric)}; "
                 f"the best policy can be chosen by {', '.join(POLICY_METRICS)}"
             )
         return metric, mode

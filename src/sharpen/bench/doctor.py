@@ -12,6 +12,7 @@ import dataclasses
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from glob import escape
+from math import isfinite
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -176,7 +177,9 @@ def _conclude(parts: Parts, seen: Seen, found: list[Finding], again: Again | Non
     known = [fmean(scores) for scores in by_item if scores]
     soft = [score for evaluation in seen.attempts for score in evaluation.soft if score is not None]
     failed = sum(len(evaluation.failures) for evaluation in seen.attempts)
-    room = doctor_checks.headroom(known, soft or [0.0], failed)
+    bounded = isfinite(setup.task.score_range[1])
+    ceiling, none = doctor_checks.headroom, doctor_checks.without_ceiling
+    room = ceiling(known, soft or [0.0], failed) if bounded else none(known, failed)
     score = fmean(known) if known else 0.0
     measured = noise(by_item)
     if again is not None:
@@ -185,7 +188,7 @@ def _conclude(parts: Parts, seen: Seen, found: list[Finding], again: Again | Non
         within = score * (1.0 - score) if measured is None else measured.within
         chance = doctor_checks.chance(measured, known or [0.0], len(setup.splits.val))
     findings = [*found, doctor_checks.balance(_judging(setup), score), room, chance]
-    if room.level != Level.STOP:
+    if bounded and room.level != Level.STOP:
         findings += [doctor_checks.detectable(contest, within, 1.0 - score) for contest in _contests(parts)]
     if isinstance(trainer.params, ReflACTParams):
         findings += doctor_checks.proof(trainer.params.gate)

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from math import inf
 from statistics import fmean
 
 from sharpen.bench.doctor_overlap import Overlap
@@ -160,6 +161,19 @@ def headroom(hard: Sequence[float], soft: Sequence[float], failed: int) -> Findi
         level = Level.WARN
         advice = "nothing scores at all, not even in part: training can only learn from the answers in train"
     return Finding("headroom", level, what, tuple(detail), advice)
+
+
+def without_ceiling(scores: Sequence[float], failed: int) -> Finding:
+    """What the start scores, where no upper end of the scores says how much there is to gain."""
+    found = summarise(scores, low=-inf, high=inf)
+    if found.mean is None or found.low is None or found.high is None:
+        return Finding("headroom", Level.STOP, "no attempt could be scored", (), "find out why rollouts fail")
+    what = f"the start scores {found.mean:.3f} on {_count(found.n, 'val item')}; how much there is to gain is not known"
+    detail = [f"95 % interval of the score [{found.low:.3f}, {found.high:.3f}]"]
+    if failed:
+        detail.append(f"{_count(failed, 'rollout')} failed and are left out")
+        return Finding("headroom", Level.WARN, what, tuple(detail), "see why rollouts fail")
+    return Finding("headroom", Level.OK, what, tuple(detail))
 
 
 def chance(noise: Noise | None, hard: Sequence[float], val: int) -> Finding:

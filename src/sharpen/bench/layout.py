@@ -23,6 +23,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.metadata import distributions
 from pathlib import Path
+from typing import Any
 
 import sharpen
 from sharpen.bench import withheld
@@ -65,6 +66,17 @@ class RunFolder:
     @property
     def _home(self) -> Path:
         return self.path / "tasks" / self.task if self.task else self.path
+
+    @property
+    def manifest(self) -> dict[str, Any]:
+        """What was laid out before the first job: the version, and what is known of each job by its id."""
+        path = self.path / "meta" / "manifest.json"
+        try:
+            found: dict[str, Any] = read_json(path)
+        except (OSError, ValueError) as error:
+            gone = "is missing" if isinstance(error, OSError) else "is damaged"
+            raise UsageError(f"{path} {gone}; of a study, the same `sharpen run` writes it again") from error
+        return found
 
     def job(self, job_id: str) -> Path:
         return self.path / "jobs" / job_id

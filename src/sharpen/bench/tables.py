@@ -61,7 +61,7 @@ def write_tables(folder: RunFolder, known: dict[str, dict[str, Json]] | None = N
 
 def table(folder: RunFolder, known: dict[str, dict[str, Json]]) -> Iterator[dict[str, Json]]:
     """A row per job."""
-    manifest = layout.read_json(folder.path / "meta" / "manifest.json")
+    manifest = folder.manifest
     for job_id, about in manifest["jobs"].items():
         if job_id not in known:
             made = skipped(folder, job_id, about) if "skipped" in about else row(folder, job_id, about)
@@ -182,7 +182,7 @@ def summary(folder: RunFolder, rows: Sequence[Mapping[str, Any]]) -> dict[str, J
     for one in rows:
         counts[one["status"]] = counts.get(one["status"], 0) + 1
     own, taken = [one for one in rows if not one["reused_from"]], [one for one in rows if one["reused_from"]]
-    manifest = layout.read_json(folder.path / "meta" / "manifest.json")
+    manifest = folder.manifest
     return {
         "schema_version": layout.SCHEMA_VERSION,
         "run_id": folder.path.name,

@@ -48,7 +48,7 @@ def command(
     from sharpen.bench import leave_one_out
     from sharpen.bench.attribution import attributed
     from sharpen.bench.reopening import home_of
-    from sharpen.cli.finding import find
+    from sharpen.cli.finding import find, must_be_text
     from sharpen.cli.running import Output, best_skill
     from sharpen.core.errors import UsageError
     from sharpen.engine.replay import read_events
@@ -63,6 +63,7 @@ def command(
     if skill is None:
         raise UsageError(f"{folder} has no checkpoint yet; resume its run first")
     lines = read_events(folder / "events.jsonl")
+    must_be_text(folder, lines, "explain weighs the lines of a text")
     home = home_of(found.run, folder)
     setup = _setup(home, lines[0])
     rows = attributed(lines, {setup.initial.digest: setup.initial, **_saved(folder)}, skill)

@@ -41,7 +41,7 @@ def command(job: str, form: str, which: str, to: Path, force: bool, runs: Path, 
     """Export what JOB (a run, or the folder of one of its jobs) has learned. Of one that still runs: the best so far."""
     from sharpen.bench.config import load
     from sharpen.bench.export import Label, choose, origin, prompt, skill_folder
-    from sharpen.cli.finding import find
+    from sharpen.cli.finding import find, must_be_text
     from sharpen.core.errors import UsageError
     from sharpen.engine import checkpoints
     from sharpen.engine.replay import read_events
@@ -51,6 +51,7 @@ def command(job: str, form: str, which: str, to: Path, force: bool, runs: Path, 
     lines = read_events(folder / "events.jsonl")
     if not lines:
         raise UsageError(f"nothing has happened yet in {folder}")
+    must_be_text(folder, lines, "export writes texts")
     if form == "compat":
         return _compat(found, to, {"which": None if which == "best" else which, **given}, force=force, as_json=as_json)
     config = load(found.run.config)

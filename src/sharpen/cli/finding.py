@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+from sharpen.bench import policy_curve
 from sharpen.bench.layout import RunFolder, find_run
 from sharpen.core.errors import UsageError
 from sharpen.engine import checkpoints
@@ -35,6 +38,15 @@ def find(given: str, root: Path) -> Found:
             return Found(run, (path,))
     run = find_run(given, root)
     return Found(run, tuple(run.jobs()))
+
+
+def must_be_text(job: Path, lines: Iterable[Mapping[str, Any]], wanted: str) -> None:
+    """Refuse a job that trains a policy, for a command that is about texts."""
+    if any(line["type"] == policy_curve.ADVANCED for line in lines):
+        raise UsageError(
+            f"{job} trains a policy, and {wanted}; a policy's checkpoint is whole by itself: copy its folder, "
+            f"{checkpoints.FOLDER}/best, and `sharpen play` and `sharpen eval` take it anywhere"
+        )
 
 
 def checkpoint_of(path: Path) -> Path:

@@ -63,12 +63,11 @@ def _resume_study(folder: RunFolder, caps: dict[str, int | float] | None, verify
 def rebuild(folder: RunFolder, caps: dict[str, int | float] | None = None) -> Parts:
     """The parts of a run from its own snapshot, which must still stand for the job that is there."""
     from sharpen.bench.config import load
-    from sharpen.bench.layout import read_json
     from sharpen.bench.runner import build
     from sharpen.core.errors import UsageError
 
     parts = build(load(folder.config, options.settings(budget=caps)), folder)
-    jobs = read_json(folder.path / "meta" / "manifest.json")["jobs"]
+    jobs = folder.manifest["jobs"]
     if parts.setup.spec.job_id not in jobs:
         raise UsageError(
             f"{folder.path}: its configuration now stands for job {parts.setup.spec.job_id}, not for {', '.join(jobs)}: "

@@ -91,6 +91,8 @@ def carry_out(study: StudyConfig, folder: RunFolder, output: Output) -> int:
             say(f"{shown(folder.path)}: {plural(len(jobs), 'job')}, {study.parallel} at a time{more}")
             for one in shown_skipped(matrix.skipped):
                 say(one)
+            if gone := begun - {job.job_id for job in jobs}:
+                say(f"{plural(len(gone), 'job')} that the study no longer has: kept in jobs/, left out of the tables")
         asyncio.run(_run(conductor))
     summary = read_json(folder.path / "summary.json")
     if output.as_json:

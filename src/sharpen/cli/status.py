@@ -34,9 +34,15 @@ def command(run: str | None, runs: Path, as_json: bool) -> int:
 def _all_runs(root: Path, as_json: bool) -> int:
     from sharpen.bench.layout import RunFolder
     from sharpen.cli.running import console, show
+    from sharpen.core.errors import StorageError
 
     folders = [RunFolder(path.parent.parent) for path in root.glob("*/meta/config.snapshot.yaml")]
-    found = [row for folder in folders for row in _standings(folder)]
+    found: list[Standing] = []
+    for folder in folders:
+        try:
+            found += _standings(folder)
+        except StorageError as error:  # one bad run must not hide the others
+            click.echo(f"{folder.path.name} is left out: {error}", err=True)
     found.sort(key=lambda row: row.last or 0.0)
     if as_json:
         click.echo(json.dumps([dataclasses.asdict(row) for row in found]))
@@ -49,7 +55,7 @@ def _all_runs(root: Path, as_json: bool) -> int:
 
 def _one_run(folder: RunFolder, as_json: bool) -> int:
     from sharpen.bench.artifacts import results
-    from sharpen.bench.layout import is_running, read_json
+    from sharpen.bench.layout import is_running
     from sharpen.cli.running import best_skill, console, place, show
     from sharpen.engine.replay import read_events
     from sharpen.report import closing
@@ -58,7 +64,7 @@ def _one_run(folder: RunFolder, as_json: bool) -> int:
     from sharpen.report.standing import state_of
 
     rows, jobs = _standings(folder), folder.jobs()
-    planned = read_json(folder.path / "meta" / "manifest.json")["jobs"]
+    planned = folder.manifest["jobs"]
     if max(len(jobs), len(planned)) > 1 and not as_json:
         return _study(folder, rows if jobs else [])
     if not jobs:
@@ -80,7 +86,6 @@ def _one_run(folder: RunFolder, as_json: bool) -> int:
 
 def _study(folder: RunFolder, rows: list[Standing]) -> int:
     """A row per job that has begun, and what the study came to so far."""
-    from sharpen.bench.layout import read_json
     from sharpen.bench.tables import write_tables
     from sharpen.cli.running import console, show
     from sharpen.report.study import closing
@@ -88,7 +93,7 @@ def _study(folder: RunFolder, rows: list[Standing]) -> int:
     write_tables(folder)
     out = console()
     if rows:
-        planned = read_json(folder.path / "meta" / "manifest.json")["jobs"]
+        planned = folder.manifest["jobs"]
         show(out, [_table([dataclasses.replace(row, run=_job_name(row, planned)) for row in rows])])
     show(out, closing(folder.path))
     return 0

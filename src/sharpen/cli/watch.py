@@ -60,7 +60,7 @@ def command(job: str, no_follow: bool, runs: Path) -> int:
         return INTERRUPTED
     finally:
         display.close()
-    _farewell(watch, alive, shown(run.path))
+    _farewell(watch, alive, shown(run.path), folder)
     return 0
 
 
@@ -82,15 +82,19 @@ def _begun(given: str, root: Path, patience: float) -> tuple[RunFolder, Path | N
     return found.run, chosen
 
 
-def _farewell(watch: Watch, alive: bool, path: str) -> None:
+def _farewell(watch: Watch, alive: bool, path: str, job: Path) -> None:
     """What is to be said below the story."""
+    from sharpen.bench.layout import read_json
+    from sharpen.bench.tables import PROCESS
     from sharpen.cli.running import called
 
     ended = watch.telling.position.ended
     if alive:
         click.echo(f"\nthe job is running: {' · '.join(watch.status())}")
     elif ended is None:
-        click.echo("\nthe job's process is not running, and the story is not at its end")
+        reason = read_json(job / PROCESS)["reason"] if (job / PROCESS).exists() else ""
+        why = f": {reason}" if reason else ""
+        click.echo(f"\nthe job's process is not running, and the story is not at its end{why}")
     if not alive and ended in (None, "failed"):
         click.echo(f"carry on with: {called()} resume {path}")
     elif not alive and ended is not None:

@@ -12,7 +12,7 @@ from typing import Any
 
 from rich.text import Text
 
-from sharpen.bench import benchmark, policy_curve
+from sharpen.bench import benchmark
 from sharpen.core.benchmark import POLICY_METRIC
 from sharpen.report import diffs, steps, text
 
@@ -58,12 +58,6 @@ def _normalised(line: Line) -> Text:
     write = text.signed if line["what"].startswith("gain/") else text.score
     ends = text.interval(line["low"], line["high"], sign=write is text.signed)
     return say((f"  {line['what'].replace('/', ' ')}, normalised: {write(line['value'])} {ends}", QUIET))
-
-
-def _advanced(line: Line) -> Text | None:
-    """How training went since the evaluation before; the fresh policy has not trained."""
-    mean = line["metrics"].get(policy_curve.TRAIN_RETURN)
-    return None if mean is None else say((f"  mean return in training {text.score(mean)}", QUIET))
 
 
 def _policy_evaluated(line: Line) -> Text:
@@ -151,7 +145,6 @@ SAYINGS: dict[str, Callable[[Line], Text | None]] = {
     "benchmark_stated": _benchmark_stated,
     "repeat_stated": _repeat_stated,
     "normalised": _normalised,
-    "advanced": _advanced,
     "policy_evaluated": _policy_evaluated,
     "planned": _planned,
     "shortened": _shortened,

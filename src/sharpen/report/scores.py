@@ -23,10 +23,11 @@ def blocks(report: Report) -> Iterator[closing.Block]:
         yield by_type
     if report.scale is not None:
         yield Text(benchmark.meaning(report.scale), style="dim")
-    yield Text(
-        f"{text.plural(report.used.calls, 'call')}, {text.plural(report.used.tokens, 'token')}; "
-        f"{text.plural(report.paid_calls, 'call')} made now, the rest was known"
-    )
+    if report.used.calls:
+        yield Text(
+            f"{text.plural(report.used.calls, 'call')}, {text.plural(report.used.tokens, 'token')}; "
+            f"{text.plural(report.paid_calls, 'call')} made now, the rest was known"
+        )
 
 
 def sentence(report: Report) -> str:

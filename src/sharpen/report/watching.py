@@ -13,6 +13,7 @@ from typing import Any
 
 from rich.text import Text
 
+from sharpen.bench import policy_curve
 from sharpen.core.candidate import Candidate
 from sharpen.core.usage import NOTHING, Usage
 from sharpen.report import diffs, steps, text
@@ -71,6 +72,8 @@ class Telling:
         """Whether reminders went into the candidates in this step."""
         self._headed = 0
         self._batch: list[float | None] = []
+        self._returned: float | None = None
+        """The mean return of the episodes a policy trained in since its last evaluation."""
         self._candidates: dict[str, str] = {}
         self._now: dict[str, Any] = {}
 
@@ -101,8 +104,9 @@ class Telling:
         self._now.update(sizes=sizes)
         self._current = line["candidate"]
         data = ", ".join(f"{size} {name}" for name, size in sizes.items())
+        how = "no model" if line["render"] == "none" else f"rendering {line['render']}"
         return say(
-            (f"{line['task']} ({data}) · {line['trainer']} · rendering {line['render']} · seed {line['seed']}", "bold"),
+            (f"{line['task']} ({data}) · {line['trainer']} · {how} · seed {line['seed']}", "bold"),
             (f"job {line['job_id']}", QUIET),
         )
 
@@ -142,6 +146,9 @@ class Telling:
         said = text.short(diffs.printable(str(line["error"])), 100)
         return say((f"  an answer of the {line['role']} was not usable: {said}", DOUBT))
 
+    def _advanced(self, line: Line) -> None:
+        self._returned = line["metrics"].get(policy_curve.TRAIN_RETURN)
+
     def _stage_done(self, line: Line) -> Text | None:
         stage, step = line["stage"], line["step"]
         self._now.update(step=step, stage=_NEXT.get(stage, f"after {stage}"))
@@ -151,6 +158,8 @@ class Telling:
         of = f"/{now.steps}" if now.steps else ""
         batch = "" if now.batch is None else f"  train batch {text.score(now.batch)}"
         tries = f" over {text.plural(len(self._batch), 'attempt')}" if batch else ""
+        if self._returned is not None:
+            batch = f"  mean return in training {text.score(self._returned)}"
         return say((f"\nstep {step}{of}", "bold"), (f"{batch}{tries} · {text.clock(now.seconds)} so far", ""), glue="")
 
     def _revised(self, line: Line) -> Text:
@@ -295,6 +304,7 @@ _TELLERS: dict[str, Callable[[Telling, Line], Text | None]] = {
     "checkpointed": Telling._checkpointed,
     "measured": Telling._measured,
     "asked": Telling._asked,
+    "advanced": Telling._advanced,
     "stage_done": Telling._stage_done,
     "revised": Telling._revised,
     "decided": Telling._decided,

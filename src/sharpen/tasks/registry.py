@@ -122,9 +122,16 @@ def get(name_or_path: str, **settings: Json) -> Task:
         return _from_data(path, settings)
     everything = [*names(), *(f"{family}NAME" for family in families()), gym.ROW]
     raise UsageError(
-        f"unknown task {name_or_path!r}{nearest(name_or_path, everything)}; "
+        f"unknown task {name_or_path!r}{_newest(name_or_path) or nearest(name_or_path, everything)}; "
         f"the tasks are {', '.join(everything)}, or give a data file, a folder, or path/to/file.py:Class"
     )
+
+
+def _newest(name: str) -> str:
+    """Of an environment's id without its version: the newest one with it."""
+    known = () if gym.missing() else filter(gym.is_environment, gym.members())
+    found = [one for one in known if one.rpartition("-v")[0].casefold() == name.casefold()]
+    return f" (did you mean {max(found, key=lambda one: int(one.rpartition('-v')[2]))!r}?)" if found else ""
 
 
 def is_environment(name: str) -> bool:

@@ -57,6 +57,11 @@ def test_what_cannot_be_made_is_refused_with_a_reason(name: str, settings: dict[
         registry.get(name, **settings)
 
 
+def test_an_id_without_its_version_comes_back_with_the_newest() -> None:
+    with pytest.raises(UsageError, match=r"unknown task 'cartpole' \(did you mean 'CartPole-v1'\?\)"):
+        registry.get("cartpole")
+
+
 def test_an_unknown_argument_of_the_environment_is_named() -> None:
     task = environment("CartPole-v1", kwargs={"gravity": 3})
     with pytest.raises(UsageError, match=r"CartPole-v1.*gravity"):

@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 import random
+import resource
 import shutil
+import signal
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -20,10 +22,11 @@ import torch
 from sharpen.bench.config import load
 from sharpen.bench.runner import build
 from sharpen.core.candidate import Candidate
-from sharpen.core.errors import NotDeterministic, UsageError
+from sharpen.core.errors import NotDeterministic, StorageError, UsageError
 from sharpen.engine.gateway import Stopped
 from sharpen.engine.stretches import Grown
 from sharpen.tasks.gym import making, seeds
+from sharpen.testing.processes import in_child
 from sharpen.trainers import registry
 from sharpen.trainers.rl.learner import Learner, Playground, Watch
 from sharpen.trainers.rl.loop import PolicyTrainer
@@ -193,6 +196,16 @@ def test_a_damaged_checkpoint_is_not_gone_on_from_and_the_way_out_is_said(damage
         assert "weights_only" not in str(said.value), "torch advises to run the code of a file it can't read"
 
     asyncio.run(run())
+
+
+def test_a_full_disk_is_said_and_no_bug(tmp_path: Path) -> None:
+    def with_little_room() -> None:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))
+        with pytest.raises(StorageError, match=r"cannot write .*policy\.pt: is the disk full"):
+            asyncio.run(learner_of(recipe_of("ppo", "CartPole-v1", **SMALL), tmp_path).begin())
+
+    assert in_child(with_little_room) == 0
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is such a device here")

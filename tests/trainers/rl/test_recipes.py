@@ -107,14 +107,17 @@ def test_a_linear_schedule_falls_to_zero_and_a_number_stays() -> None:
         ("ppo", {"net_arch": [0]}),
         ("ppo", {"net_arch": {"pi": [8], "qf": [8]}}),
         ("dqn", {"net_arch": {"pi": [8]}}),
+        ("dqn", {"net_arch": {}}),
+        ("ppo", {"net_arch": 64}),
         ("dqn", {"device": "tpu"}),
         ("ppo", {"activation": "relu6"}),
         ("ppo", {"n_epoch": 3}),
     ],
 )
 def test_settings_that_cannot_be_meant_are_refused(algorithm: str, params: dict[str, Any]) -> None:
-    with pytest.raises(ValidationError):
+    with pytest.raises(ValidationError) as said:
         trainer(algorithm).Params(**params)
+    assert said.value.error_count() == 1, "one mistake, one message"
 
 
 def test_a_deviation_without_noise_is_refused() -> None:

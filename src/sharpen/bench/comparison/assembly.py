@@ -254,8 +254,9 @@ def _task_row(
 def _too_few(row: Row, old: str, new: str) -> str:
     where = f" on {row.task}" if row.task else ""
     return (
-        f"{row.n_old} run of {old} against {row.n_new} of {new}{where} differ by {row.effect:+.4g}, but one run says "
-        f"nothing of what the next would: it takes 2 in each arm for an interval, and {FEW_PAIRS} pairs for a verdict"
+        f"{row.n_old} {'run' if row.n_old == 1 else 'runs'} of {old} against {row.n_new} of {new}{where} differ by "
+        f"{row.effect:+.4g}, but one run says nothing of what the next would: it takes 2 in each arm for an "
+        f"interval, and {FEW_PAIRS} pairs for a verdict"
     )
 
 

@@ -45,7 +45,7 @@ _HOW_IT_IS_CARRIED_OUT = ("seed", "workers", "max_failures", "rollout_timeout")
 
 def of_run(folder: RunFolder, by: str) -> list[Arm]:
     """The arms of a run: by its arms' labels, or by trainer."""
-    manifest = layout.read_json(folder.path / "meta" / "manifest.json")
+    manifest = folder.manifest
     ids = _Ids()
     arms: dict[str, list[Run]] = {}
     for job_id, about in manifest["jobs"].items():
@@ -60,17 +60,22 @@ def of_run(folder: RunFolder, by: str) -> list[Arm]:
 
 def of_job(folder: RunFolder, job: Path) -> Arm:
     """One job as an arm of one run."""
-    manifest = layout.read_json(folder.path / "meta" / "manifest.json")
-    about = manifest["jobs"].get(job.name)
-    if about is None:
-        raise UsageError(f"{folder.path} knows no job {job.name}")
+    manifest = folder.manifest
+    about = _about(folder, manifest, job)
     return Arm(job.name, (_job(folder, job, about, manifest, _Ids()),))
+
+
+def _about(folder: RunFolder, manifest: Mapping[str, Any], job: Path) -> Mapping[str, Any]:
+    found: Mapping[str, Any] | None = manifest["jobs"].get(job.name)
+    if found is None:
+        raise UsageError(f"{folder.path} knows no job {job.name}; its study had one once, or it was copied there")
+    return found
 
 
 def of_checkpoint(folder: RunFolder, job: Path, checkpoint: Path) -> Arm:
     """A checkpoint as an arm of one run, scored on what its job measured of it on the test split."""
-    manifest = layout.read_json(folder.path / "meta" / "manifest.json")
-    about = manifest["jobs"][job.name]
+    manifest = folder.manifest
+    about = _about(folder, manifest, job)
     digest = layout.read_json(checkpoint / "metadata.json")["candidate"]
     run = _job(folder, job, about, manifest, _Ids(), digest)
     if not run.items:

@@ -25,7 +25,7 @@ from stable_baselines3.common.torch_layers import CombinedExtractor, FlattenExtr
 
 from sharpen.core.candidate import Candidate
 from sharpen.core.digest import Json, canonical
-from sharpen.core.errors import UsageError, nearest
+from sharpen.core.errors import StorageError, UsageError, nearest
 from sharpen.tasks.gym import about as text
 
 if TYPE_CHECKING:
@@ -168,7 +168,7 @@ def keep(
     said = describe(policy, architecture, normalisation)
     weights = {name: tensor.detach().cpu() for name, tensor in policy.state_dict().items()}
     saved = None if normalisation is None else normalisation.saved()
-    torch.save({"state_dict": weights, "normalisation": saved}, folder / text.WEIGHTS)
+    write_tensors(folder / text.WEIGHTS, {"state_dict": weights, "normalisation": saved})
     return Candidate({text.DESCRIPTION: said.text()}, files={text.WEIGHTS: folder / text.WEIGHTS})
 
 
@@ -212,6 +212,14 @@ def read_weights(candidate: Candidate, said: text.About) -> tuple[dict[str, torc
     if found != said.weights:
         raise UsageError(f"{path} does not hold the weights that {text.DESCRIPTION} names")
     return state_dict, normalisation
+
+
+def write_tensors(path: Path, held: Any) -> None:
+    """Write tensors and plain values, as `read_tensors` takes them."""
+    try:
+        torch.save(held, path)
+    except (OSError, RuntimeError) as error:  # of a full disk torch says that a position was unexpected
+        raise StorageError(f"cannot write {path}: is the disk full? make room, then resume") from error
 
 
 def read_tensors(path: Path) -> Any:

@@ -164,11 +164,11 @@ class Learner:
         taken = state.capture(model, live.grounds)
         live.generators = taken["generators"]
         files = {**kept.files, about.STATE: self._desk / about.STATE}
-        torch.save(taken, files[about.STATE])
+        policies.write_tensors(files[about.STATE], taken)
         replay = state.capture_replay(model) if self._recipe.keep_replay_buffer else None
         if replay is not None:
             files[RESUME_ONLY] = self._desk / RESUME_ONLY
-            torch.save(replay, files[RESUME_ONLY])
+            policies.write_tensors(files[RESUME_ONLY], replay)
         return Grown(Candidate(kept.parts, files), model.num_timesteps, dict(metrics))
 
     async def _in_thread(self, work: Callable[[], T]) -> T:

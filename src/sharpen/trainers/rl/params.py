@@ -11,6 +11,7 @@ from typing import Annotated, ClassVar, Literal, TypeAlias
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator
 
+from sharpen.core.digest import Json
 from sharpen.trainers.rl.schedules import checked
 
 Scheduled: TypeAlias = Annotated[float | str, AfterValidator(checked)]
@@ -63,12 +64,13 @@ class PolicyParams(BaseModel):
     networks: ClassVar[tuple[str, ...]] = ()
     """The networks whose layers can be told one by one."""
 
-    @field_validator("net_arch")
+    @field_validator("net_arch", mode="before")
     @classmethod
-    def _known_networks(cls, given: Layers | dict[str, Layers] | None) -> Layers | dict[str, Layers] | None:
-        if isinstance(given, dict) and set(given) != set(cls.networks):
-            by_name = f", or those of {' and '.join(cls.networks)} by name" if cls.networks else ""
-            raise ValueError(f"must be a list of units{by_name}")
+    def _known_networks(cls, given: Json) -> Json:
+        by_name = isinstance(given, dict) and len(given) > 0 and set(given) == set(cls.networks)
+        if given is not None and not all(map(_are_layers, given.values() if by_name else [given])):
+            names = f", or those of {' and '.join(cls.networks)} by name" if cls.networks else ""
+            raise ValueError(f"must be a list of units, such as [64, 64]{names}")
         return given
 
 
@@ -114,6 +116,10 @@ class NoisyParams(OffPolicyParams):
         None, description="Noise added to actions in training."
     )
     noise_std: float | None = Field(None, ge=0, description="The deviation of that noise.")
+
+
+def _are_layers(given: Json) -> bool:
+    return isinstance(given, list) and all(type(units) is int and units >= 1 for units in given)
 
 
 def _coefficient(given: float | str) -> float | str:
