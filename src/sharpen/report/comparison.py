@@ -48,6 +48,14 @@ def sentence(one: Compared) -> str:
     return f"Exploratory: {_sentence(one)}" if one.exploratory else _sentence(one)
 
 
+def _held_to(one: Compared) -> str:
+    """The interval that a margin is held to, which is not that of the effect: two one-sided tests are narrower."""
+    if one.margin is None:
+        return ""
+    shown = text.interval(one.margin.low, one.margin.high, sign=True)
+    return f"; held to its margin by {100 * one.margin.level:.3g} % interval {shown}"
+
+
 def _sentence(one: Compared) -> str:
     row = one.rows[0]
     where = (
@@ -65,9 +73,9 @@ def _sentence(one: Compared) -> str:
         within = f", but within the margin of {margin:g}" if one.margin is not None and one.margin.same else ""
         return f"{one.new} is {one.verdict} than {one.old}{where}: {figures}{within}."
     if one.verdict == Verdict.SAME:
-        return f"{one.new} and {one.old} are the same within {margin:g}{where}: {figures}."
+        return f"{one.new} and {one.old} are the same within {margin:g}{where}: {figures}{_held_to(one)}."
     if one.verdict == Verdict.NOT_WORSE:
-        return f"{one.new} is not worse than {one.old} by more than {margin:g}{where}: {figures}."
+        return f"{one.new} is not worse than {one.old} by more than {margin:g}{where}: {figures}{_held_to(one)}."
     needed = _seeds_to_begin_with(one)
     if needed is not None:
         return (
@@ -224,6 +232,12 @@ def _costs(found: Sequence[Compared]) -> Iterator[Block]:
     if not known:
         return
     yield heading("Cost of a run")
+    if not any(cost.mean.calls for cost in known):  # nothing was asked of a model: time is all it took
+        timed = table("arm", "seconds", "gain on test")
+        for cost in known:
+            timed.add_row(cost.arm, text.seconds(cost.mean.seconds), text.signed(cost.gain))
+        yield timed
+        return
     made = table(
         "arm",
         "calls",
@@ -244,8 +258,7 @@ def _costs(found: Sequence[Compared]) -> Iterator[Block]:
             ),
         )  # fmt: skip
     yield made
-    if any(cost.mean.calls for cost in known):
-        yield Text("A point is 0.01 of test score gained over the run's own start.", style="dim")
+    yield Text("A point is 0.01 of test score gained over the run's own start.", style="dim")
 
 
 def money(value: float | None) -> str:

@@ -24,13 +24,17 @@ _FEW_PAIRS = exact.pairs_needed(0.05)
 @dataclass(frozen=True, slots=True)
 class Margin:
     """A margin fixed before the data: `not_worse` if the effect is proven above -size (below size, where less is better),
-    `same` if within -size..size, each at level alpha (one-sided, twice for `same`)."""
+    `same` if within -size..size, each at level alpha (one-sided, twice for `same`). `low` and `high` are the ends of the
+    t interval that says the same: at level 1 - 2 alpha, so narrower than the one of the effect."""
 
     size: float
     not_worse: bool
     same: bool
     p_not_worse: float
     p_same: float
+    low: float
+    high: float
+    level: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,4 +191,6 @@ def margin_of(
     above = 1 - _better(effect + size, error, freedom)
     below = _better(effect - size, error, freedom)
     both, worse = max(above, below), below if lower else above
-    return Margin(size, worse <= alpha, both <= alpha, worse, both)
+    level = 1 - 2 * alpha
+    half = student.critical(level, freedom) * error if level > 0 and error > 0 else 0.0
+    return Margin(size, worse <= alpha, both <= alpha, worse, both, effect - half, effect + half, level)
