@@ -15,10 +15,11 @@ import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 from sharpen.core.digest import Json
 from sharpen.core.errors import StorageError
-from sharpen.core.redact import redact_json
+from sharpen.core.redact import is_clean, redact_json
 
 _TEMPORARY = ".tmp~"
 
@@ -145,8 +146,31 @@ def write_json(path: Path, value: Json) -> None:
 
 
 def json_text(value: Json) -> str:
-    """A JSON value as it stands in a file, without secrets."""
-    return json.dumps(redact_json(value), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    """A JSON value as it stands in a file, without secrets: what fits in a line is on one, the rest is indented."""
+    clean = value if is_clean(_ENCODER.encode(value)) else redact_json(value)
+    return _laid_out(clean, "") + "\n"
+
+
+_WIDTH = 110
+_ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, default=lambda other: _plain(other))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return dict(value)
+    raise TypeError(f"{type(value).__name__} has no form in JSON")
+
+
+def _laid_out(value: Json, margin: str) -> str:
+    line = _ENCODER.encode(value)
+    if len(line) + len(margin) <= _WIDTH or not isinstance(value, Mapping | list | tuple):
+        return line
+    inner = f"{margin}  "
+    if isinstance(value, Mapping):
+        names = (_ENCODER.encode(key if isinstance(key, str) else _ENCODER.encode(key)) for key in value)
+        rows = [f"{inner}{name}: {_laid_out(one, inner)}" for name, one in zip(names, value.values(), strict=True)]
+        return "{\n" + ",\n".join(rows) + f"\n{margin}}}"
+    return "[\n" + ",\n".join(f"{inner}{_laid_out(one, inner)}" for one in value) + f"\n{margin}]"
 
 
 def append_line(descriptor: int, line: bytes, path: Path) -> None:

@@ -64,7 +64,7 @@ write_atomic(Path({str(path)!r}), "new")
 
 def test_json_is_written_for_reading_and_without_secrets(tmp_path: Path) -> None:
     write_json(tmp_path / "a.json", {"name": "ß", "api_key": "anything"})
-    assert (tmp_path / "a.json").read_text() == '{\n  "name": "ß",\n  "api_key": "[redacted]"\n}\n'
+    assert (tmp_path / "a.json").read_text() == '{"name": "ß", "api_key": "[redacted]"}\n'
     with pytest.raises(ValueError):
         write_json(tmp_path / "b.json", float("nan"))
     assert not (tmp_path / "b.json").exists()

@@ -21,7 +21,9 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
+from types import MappingProxyType
 
 from sharpen.core.chat import Message, Reply
 from sharpen.core.digest import Json, encoder
@@ -370,8 +372,10 @@ def _read(stored: str | bytes) -> str:
     return stored if isinstance(stored, str) else stored.decode("utf-8", "surrogatepass")
 
 
-def _usage(text: str) -> dict[str, Usage]:
-    return {role: Usage(*row) for role, row in json.loads(text).items()}
+@lru_cache(4096)
+def _usage(text: str) -> Mapping[str, Usage]:
+    """Shared by all rollouts that used the same, which many do."""
+    return MappingProxyType({role: Usage(*row) for role, row in json.loads(text).items()})
 
 
 def _measures(text: str | None) -> dict[str, float]:
