@@ -1,6 +1,6 @@
-"""Runs of the suite beside each other share its files: one begins with the first file, one goes backwards from the last, one
-begins in the middle, and each takes a file only if no other has. `tests/side_by_side.py` starts them; without `--share`
-nothing of this applies.
+"""Two runs of the suite beside each other share its files: one begins with the first file, the other goes backwards from the
+last, and each takes a file only if the other has not. `tests/side_by_side.py` starts them; without `--share` nothing of
+this applies.
 
 No test depends on the clock: examples of hypothesis may take as long as a busy machine makes them."""
 
@@ -18,15 +18,14 @@ settings.load_profile("unhurried")
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--share", metavar="FOLDER", help="take only files that nobody took before, and note them here")
-    parser.addoption("--begin", choices=("first", "last", "middle"), default="first", help="which file to begin with")
+    parser.addoption("--begin", choices=("first", "last"), default="first", help="which file to begin with")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    files, begin = list(dict.fromkeys(item.path for item in items)), config.getoption("--begin")
-    half = len(files) // 2
-    order = {"first": files, "last": files[::-1], "middle": files[half:] + files[:half]}[begin]
-    place = {path: number for number, path in enumerate(order)}
-    items.sort(key=lambda item: place[item.path])
+    if config.getoption("--begin") == "last":
+        files = dict.fromkeys(item.path for item in items)
+        place = {path: -number for number, path in enumerate(files)}
+        items.sort(key=lambda item: place[item.path])
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -1,5 +1,4 @@
-"""The whole check on two cores: the linters and the types, and the test suite as three runs that share its files. Three,
-because tests that wait for processes they have killed leave a core idle.
+"""The whole check on two cores: the linters and the types, and the test suite as two runs that share its files.
 
 What the runs print is shown when all have ended; while they run, a line now and then says how far they are. The last line
 adds them up, as pytest closes a run. Options given on the command line go to all of them.
@@ -23,7 +22,7 @@ CHECKS = {
 }
 _COUNT = re.compile(r"(\d+) (passed|failed|skipped|errors?|xfailed|xpassed|warnings?|deselected)")
 _EVERY = 20.0
-BEGINNINGS = ("first", "last", "middle")
+BEGINNINGS = ("first", "last")
 
 
 def check() -> bool:
@@ -37,7 +36,17 @@ def check() -> bool:
 
 def start(share: Path, log: Path, *more: str) -> subprocess.Popen[bytes]:
     # The folder of tests is named, and `--share` written in one word: so pytest finds the options before it looks for them.
-    command = [sys.executable, "-m", "pytest", "tests", f"--share={share}", "-p", "no:cacheprovider", *more]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "tests",
+        f"--share={share}",
+        "-p",
+        "no:cacheprovider",
+        "--durations=12",
+        *more,
+    ]
     with log.open("wb") as out:
         return subprocess.Popen(command, cwd=ROOT, stdout=out, stderr=subprocess.STDOUT)
 

@@ -98,7 +98,6 @@ def _put(path: Path, content: str | bytes | Path) -> None:
     if isinstance(content, Path):
         try:
             os.link(content, path)
-            return
         except OSError:
             shutil.copyfile(content, path)
     else:

@@ -65,7 +65,7 @@ def command(
     start = setup.initial if own_data is None else _start(found, setup.initial)
     candidates = {one.label: start if one.candidate is None else one.candidate for one in found}
     _check_kind(setup, candidates)
-    wish = evaluate.Wish(candidates, split or "test", repeats, episodes)
+    wish = evaluate.Wish(candidates, "test" if split is None else split, repeats, episodes)
     if evaluate.samples(setup, wish) < repeats and not output.silent:
         say("the model gives the same answer every time: repeats tell nothing new, each item is attempted once")
     ledger = home.run.ledger if home is not None else runs / evaluate.NAME / "ledger.db"

@@ -25,6 +25,7 @@ from sharpen.report import steps, text
 
 _PERIOD = 0.125
 _SIGN_OF_LIFE = 15.0
+_ENOUGH_TO_TELL = 2.0
 
 
 class Display(Protocol):
@@ -54,7 +55,7 @@ class Plain:
     def update(self, job: Job, elapsed: float, left: float | None) -> None:
         if elapsed - self._last >= _SIGN_OF_LIFE:
             self._last = elapsed
-            self.line("  " + " · ".join([_position(job), *_scores(job), _spent(job), _times(elapsed, left)]))
+            self.line("  " + " · ".join([_position(job), *_scores(job), *_spent(job), _times(elapsed, left)]))
 
     def close(self) -> None: ...
 
@@ -74,7 +75,7 @@ class OnTerminal:
         bar = Table.grid(padding=(0, 2))
         share = ProgressBar(total=max(1, progress.total), completed=progress.done, width=28)
         bar.add_row(Text(_position(job), style="bold"), share, Text("  ".join(_scores(job))))
-        rows: list[Any] = [bar, Text(f"{_spent(job)} · {_times(elapsed, left)}", style="cyan")]
+        rows: list[Any] = [bar, Text(" · ".join([*_spent(job), _times(elapsed, left)]), style="cyan")]
         if progress.retries:
             said = text.short(progress.last_retry, 70)
             rows.append(Text(f"{text.plural(progress.retries, 'call')} tried again; last: {said}", style="yellow"))
@@ -111,7 +112,8 @@ class Watch:
 
     async def _follow(self, job: Job) -> None:
         began = time.monotonic()
-        pace = Pace(self._closing_calls, job.budget.caps.calls)
+        plays = job.task.trainee == "policy"
+        pace: Pace | _StepPace = _StepPace() if plays else Pace(self._closing_calls, job.budget.caps.calls)
         finished = Finished(job.runtime.story.path)
         before = sum(words.startswith("step ") for words in finished.new())
         if before:
@@ -124,10 +126,26 @@ class Watch:
             for words in finished.new():
                 self._display.line(words)
 
-    def _look(self, job: Job, finished: Finished, pace: Pace, elapsed: float) -> None:
+    def _look(self, job: Job, finished: Finished, pace: Pace | _StepPace, elapsed: float) -> None:
         for words in finished.new():
             self._display.line(words)
         self._display.update(job, elapsed, pace.left(_reading(job, elapsed)))
+
+
+class _StepPace:
+    """How long a policy's training still takes: steps cost time, and evaluations on the way are part of what they cost."""
+
+    def __init__(self) -> None:
+        self._began: tuple[int, float] | None = None
+
+    def left(self, now: Reading) -> float | None:
+        """Seconds left; None where there is nothing to go by yet, and after the last step."""
+        if now.stage != "train" or now.done == 0:
+            return None
+        if self._began is None:
+            self._began = (now.done, now.elapsed)
+        steps, elapsed = now.done - self._began[0], now.elapsed - self._began[1]
+        return (now.steps - now.done) * elapsed / steps if steps > 0 and elapsed > _ENOUGH_TO_TELL else None
 
 
 class Finished:
@@ -170,6 +188,7 @@ def _reading(job: Job, elapsed: float) -> Reading:
         paid=job.runtime.gateway.paid_calls,
         elapsed=elapsed,
         open_items=max(0, progress.total - progress.done),
+        done=progress.done,
     )
 
 
@@ -191,10 +210,13 @@ def _scores(job: Job) -> list[str]:
     return found
 
 
-def _spent(job: Job) -> str:
+def _spent(job: Job) -> list[str]:
+    """What models were asked; nothing where there is none to ask."""
     spent = job.budget.spent
+    if not job.task.calls_per_rollout and not spent.calls:
+        return []
     words = f"{text.plural(spent.calls, 'call')}, {text.plural(spent.tokens, 'token')}"
-    return words + (f", {spent.money:.4f} in money" if spent.money else "")
+    return [words + (f", {spent.money:.4f} in money" if spent.money else "")]
 
 
 def _times(elapsed: float, left: float | None) -> str:

@@ -20,6 +20,8 @@ class Reading:
     elapsed: float
     open_items: int
     """Rollouts of the measurement under way that are still to come."""
+    done: int = 0
+    """What is done of it; where a policy is trained, its steps so far."""
 
 
 @dataclass

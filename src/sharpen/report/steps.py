@@ -107,6 +107,11 @@ def asides(event: Mapping[str, Any]) -> list[str]:
     if kind == "notes_kept":
         fewer = ", after making fewer of them" if event["consolidated"] else ""
         return [f"step {event['step']}, appendix: {text.plural(event['total'], 'note')}{fewer}; not measured yet"]
+    if kind == "policy_evaluated":
+        came_to = text.score(event["metrics"]["eval_return_mean"])
+        normalised = "" if event["normalised"] is None else f" (normalised {text.score(event['normalised'])})"
+        leads = ", the best so far" if event["best"] else ""
+        return [f"step {event['step']:,}: mean return {came_to}{normalised} over {event['episodes']} episodes{leads}"]
     if kind == "shortened":
         return [
             f"note: a question was cut by {text.count(event['characters'])} characters to fit the optimizer's context"
