@@ -113,7 +113,7 @@ class Watch:
     async def _follow(self, job: Job) -> None:
         began = time.monotonic()
         plays = job.task.trainee == "policy"
-        pace: Pace | _StepPace = _StepPace() if plays else Pace(self._closing_calls, job.budget.caps.calls)
+        pace: Pace | StepPace = StepPace() if plays else Pace(self._closing_calls, job.budget.caps.calls)
         finished = Finished(job.runtime.story.path)
         before = sum(words.startswith("step ") for words in finished.new())
         if before:
@@ -126,13 +126,13 @@ class Watch:
             for words in finished.new():
                 self._display.line(words)
 
-    def _look(self, job: Job, finished: Finished, pace: Pace | _StepPace, elapsed: float) -> None:
+    def _look(self, job: Job, finished: Finished, pace: Pace | StepPace, elapsed: float) -> None:
         for words in finished.new():
             self._display.line(words)
         self._display.update(job, elapsed, pace.left(_reading(job, elapsed)))
 
 
-class _StepPace:
+class StepPace:
     """How long a policy's training still takes: steps cost time, and evaluations on the way are part of what they cost."""
 
     def __init__(self) -> None:
