@@ -92,7 +92,7 @@ def test_a_refusal_to_one_job_slows_them_all(tmp_path: Path) -> None:
         rows = run(tmp_path, STUDY.format(url=server.url, cap=4), "s", "parallel=4")
         assert {row["status"] for row in rows} == {"ok"}
         quiet = max(later - earlier for earlier, later in itertools.pairwise(answered))
-        assert quiet >= 0.7, "somebody did not keep to the pause"
+        assert quiet >= 0.5, "somebody did not keep to the pause"
 
 
 def test_a_job_that_is_killed_leaves_its_slot_to_the_others(tmp_path: Path) -> None:
