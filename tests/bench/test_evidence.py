@@ -13,21 +13,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from reading_evidence import only, read
 
-from sharpen.bench.evidence.nouns import Arm, Run
 from sharpen.bench.evidence.sources import arms_of
 from sharpen.bench.tfevents import Record, _framed, encode
 from sharpen.core.errors import UsageError
-
-
-def read(path: Path) -> list[Arm]:
-    return arms_of(str(path), path.parent / "no-runs")
-
-
-def only(path: Path) -> Run:
-    (arm,) = read(path)
-    (run,) = arm.runs
-    return run
 
 
 def table(path: Path, *lines: str) -> Path:

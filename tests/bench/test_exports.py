@@ -8,25 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from reading_evidence import only, read
 
-from sharpen.bench.evidence.nouns import Arm, Run
-from sharpen.bench.evidence.sources import arms_of
 from sharpen.core.errors import UsageError
 
 ROWS: list[dict[str, Any]] = [
     {"_step": 0, "_runtime": 1.5, "reward": 1.0, "loss": None, "note": "warm-up"},
     {"_step": 10, "_runtime": 2.5, "reward": 3.0, "loss": 0.5, "image": {"_type": "image-file"}},
 ]
-
-
-def read(path: Path) -> list[Arm]:
-    return arms_of(str(path), path.parent / "no-runs")
-
-
-def only(path: Path) -> Run:
-    (arm,) = read(path)
-    (run,) = arm.runs
-    return run
 
 
 def saved(path: Path, content: Any) -> Path:
