@@ -6,6 +6,10 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --quiet --disable-pip-version-check --no-input
 
+# What is compiled is kept, also where the machine's settings forbid it: else each of the suite's many processes compiles
+# everything it imports anew.
+export PYTHONDONTWRITEBYTECODE :=
+
 .PHONY: demo test bubblewrap test-extras clean
 .DEFAULT_GOAL := demo
 

@@ -48,7 +48,7 @@ class Bad(AddLine):
 
 class Loops(Bad):
     def misbehave(self):
-        while True: pass
+        while True: time.sleep(0.01)
 
 class Detaches(Bad):
     def misbehave(self):

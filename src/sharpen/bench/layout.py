@@ -166,7 +166,6 @@ def cores() -> int:
 
 def environment() -> dict[str, Json]:
     """What the run ran on: versions of everything installed, and the environment's variables that concern it, redacted."""
-    packages = {dist.metadata["Name"]: dist.version for dist in distributions() if dist.metadata["Name"]}
     variables = {name: value for name, value in os.environ.items() if name.startswith(_VARIABLES)}
     return {
         "schema_version": SCHEMA_VERSION,
@@ -174,9 +173,21 @@ def environment() -> dict[str, Json]:
         "platform": platform.platform(),
         "machine": platform.machine(),
         "cores": cores(),
-        "packages": dict(sorted(packages.items())),
+        "packages": dict(sorted(_packages().items())),
         "variables": dict(sorted(variables.items())),
     }
+
+
+def _packages() -> dict[str, str]:
+    """The version of every installed package, the one that is imported first. Of its metadata only the headers are read:
+    parsing the pages behind them cost a fifth of a short run."""
+    found: dict[str, str] = {}
+    for dist in distributions():
+        text = dist.read_text("METADATA") or dist.read_text("PKG-INFO") or ""
+        headers = dict(line.split(": ", 1) for line in text.partition("\n\n")[0].splitlines() if ": " in line)
+        if "Name" in headers and "Version" in headers:
+            found.setdefault(headers["Name"], headers["Version"])
+    return found
 
 
 def revision() -> dict[str, Json]:

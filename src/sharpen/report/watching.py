@@ -256,7 +256,7 @@ class Telling:
     def _best_confirmed(self, line: Line) -> Text:
         self._now.update(best=line["raw"])
         if line["value"] is None:
-            return say((f"\n{line['how']}", DOUBT))
+            return say((f"\nthe best is not confirmed: {line['how']}", DOUBT))
         honest = f"{text.score(line['value'])} {text.interval(line['low'], line['high'])}"
         start = f"at the start {text.score(line['initial'])}, chosen by {text.score(line['raw'])}"
         return say((f"\nthe best, measured again on {line['how']}: {honest}; {start}", ""))

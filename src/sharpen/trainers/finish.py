@@ -47,7 +47,7 @@ async def _confirm(job: Job, trained: Trained) -> BestConfirmed:
     sample = FRESH_SAMPLE if job.repeatable else 0
     how = "fresh samples of val" if job.repeatable else "val items held back"
     if not items:
-        event = BestConfirmed(trained.best.digest, "not confirmed: no val items to spare", 0, trained.raw, *[None] * 4)
+        event = BestConfirmed(trained.best.digest, "no val items to spare", 0, trained.raw, *[None] * 4)
     else:
         wanted = _distinct([trained.best, trained.initial])
         measured = await job.measure([Group(c, items, sample) for c in wanted], purpose="confirm")
