@@ -114,6 +114,14 @@ def test_a_line_that_stands_twice_is_no_target() -> None:
     assert all(edit["target"] != "- kind-03: wrong" for edit in edits)
 
 
+def test_what_other_hands_keep_is_no_target() -> None:
+    skill = (
+        "- kind-00: word0\n\n<!-- SLOW_UPDATE_START -->\n- kind-03: wrong\n- kind-01: word1\n<!-- SLOW_UPDATE_END -->\n"
+    )
+    targets = {edit["target"] for reply in reflections(skill=skill) for edit in reply["edits"]}
+    assert targets <= {"", "- kind-00: word0", "- a line that is not there"} and "- kind-00: word0" in targets
+
+
 def test_a_misleading_edit_really_misleads() -> None:
     skill = "- kind-00: word0\n- kind-01: word1\n"
     edits = [edit for reply in reflections(skill) for edit in reply["edits"] if "basalt" in edit["content"]]

@@ -11,14 +11,21 @@ from typing import Any
 import pytest
 from stages import made, rules, with_job
 
+from sharpen.bench import artifacts
 from sharpen.bench.config import load
 from sharpen.bench.runner import Session, build, prepare
 from sharpen.core.chat import Request
 from sharpen.core.errors import UsageError
+from sharpen.engine.budget import Caps
 from sharpen.engine.job import Job
 from sharpen.engine.replay import read_events
+from sharpen.models.scripted import ScriptedModel
+from sharpen.report import steps
 from sharpen.tasks.codebook import Codebook, code_words
+from sharpen.testing.jobs import make_setup, running_job
 from sharpen.testing.trainers import without_clock
+from sharpen.trainers.base import Trained
+from sharpen.trainers.finish import finish
 from sharpen.trainers.reflact.loop import ReflACT
 from sharpen.trainers.reflact.params import ReflACTParams
 from sharpen.trainers.reflact.promote import reserve
@@ -144,6 +151,45 @@ class TestWholeTrainings:
 
         with_job(tmp_path, do, spoil, Knowing())
 
+    def test_ideas_of_others_are_tried_only_where_the_analysts_come_to_nothing(self, tmp_path: Path) -> None:
+        _, _, events = trained(tmp_path, settings())
+        seen = set()
+        for proposed, selected in zip(
+            [event for event in events if event["type"] == "proposed"],
+            [event for event in events if event["type"] == "selected"],
+            strict=True,
+        ):
+            by_analysts = {n for n, one in enumerate(proposed["alternatives"]) if one["source"] == "analysts"}
+            fine = any(score > current for n, score, current, *_ in selected["tried"] if n in by_analysts)
+            others = {row[0] for row in selected["tried"]} - by_analysts
+            assert not (fine and others), selected
+            seen.add("analysts" if fine else "others")
+        assert seen == {"analysts", "others"}
+
+    def test_changes_that_cannot_be_made_are_told_to_the_user_and_to_the_analysts(self, tmp_path: Path) -> None:
+        start, end = "<!-- PROTECTED:house START -->", "<!-- PROTECTED:house END -->"
+        asked: list[str] = []
+
+        def touch(request: Request) -> str:
+            asked.append("\n".join(message.content for message in request.messages))
+            return json.dumps({"edits": [{"op": "insert_after", "target": "Be kind.", "content": rules(9)}]})
+
+        class House(Codebook):
+            skill = f"Answer.\n\n{start}\nBe kind.\n{end}\n"
+
+        async def do(job: Job) -> None:
+            await ReflACT(ReflACTParams(max_steps=2, batch_size=20, proposers=())).train(job)
+
+        with_job(tmp_path, do, touch, House())
+        events = read_events(tmp_path / "events.jsonl")
+        refused = [event["alternatives"] for event in events if event["type"] == "refused"]
+        assert refused == [[[0, "analysts", "no_change", "would change the protected region 'PROTECTED:house'"]]] * 2
+        done = next(event for event in events if event["type"] == "step_done")
+        line = steps.line(artifacts.step(events, done))
+        assert line.endswith("the analysts' changes can't be made: would change the protected region 'PROTECTED:house'")
+        assert not any('"refused"' in text for text in asked[: len(asked) // 2])
+        assert any('"refused"' in text and "protected region" in text for text in asked[len(asked) // 2 :])
+
     @pytest.mark.parametrize("gate", ["strict", "paired"])
     def test_other_gates_train_too(self, tmp_path: Path, gate: str) -> None:
         status, found, _ = trained(tmp_path, settings(gate=gate))
@@ -189,6 +235,31 @@ class TestBudgetEnds:
         after = json.loads((session.job_folder / "results.json").read_text())
         assert without_clock(after) == without_clock(whole)
         assert len(read_events(session.job_folder / "events.jsonl")) == len(events)
+
+    @pytest.mark.parametrize("room", [False, True])
+    def test_where_the_last_candidate_cannot_be_tested_too_training_ends_with_the_best(
+        self, tmp_path: Path, room: bool
+    ) -> None:
+        setup = make_setup(Codebook(), {"target": ScriptedModel("scripted/rules")})
+        calls = (3 if room else 2) * len(setup.splits.test)
+
+        async def told_twice() -> None:
+            for _ in range(2):
+                async with running_job(setup, tmp_path, caps=Caps(calls=calls)) as job:
+                    best, last = made(job, rules(3)).candidate, made(job, rules(2)).candidate
+                    with job.budget.closing():
+                        assert await finish(job, Trained(job.initial, best, last, 1, 0.5), step=2) is room
+                    events = read_events(tmp_path / "events.jsonl")
+                    tested = {event["which"]: event["candidate"] for event in events if event["type"] == "tested"}
+                    assert tested == {
+                        "initial": job.initial.digest,
+                        "best": best.digest,
+                        "final": (last if room else best).digest,
+                    }
+                    kept = tmp_path / "checkpoints" / "final" / "parts" / "SKILL.md"
+                    assert kept.read_text() == (last if room else best).text
+
+        asyncio.run(told_twice())
 
     def test_resumed_without_more_it_ends_where_it_ended(self, tmp_path: Path) -> None:
         run, parts = prepare(load(None, settings() | {"budget": {"calls": 1100}}), tmp_path)

@@ -91,17 +91,25 @@ def step(lines: Sequence[Line], done: Line) -> dict[str, Any]:
         (line for line in _all(lines, "decided") if line["step"] == number and line["new"] == put_forward), None
     )
     found = _pick(done, "step", "epoch", "action", "batch_score", "current", "current_score", "best", "best_score")
-    found["edits"] = revised["edits"] if revised else []
+    found["edits"] = _made(revised["edits"], revised["report"]) if revised else []
     found["report"] = revised["report"] if revised else []
+    refused = [line for line in _all(lines, "refused") if line["step"] == number]
+    found["refused"] = [row[1:] for line in refused for row in line["alternatives"]]
     found["decision"] = _pick(decided, *_VERDICT) if decided else None
     return found
+
+
+def _made(edits: Sequence[Line], report: Sequence[Line]) -> list[Line]:
+    """The edits that were made: of those new in a step, which stand last, the ones its report says were applied."""
+    before = len(edits) - len(report)
+    return [*edits[:before], *(edits[before + n] for n, row in enumerate(report) if row["status"] == "applied")]
 
 
 def _by_step(lines: Sequence[Line]) -> dict[int, list[Line]]:
     """The lines that tell of a step's change, by step: a long training has too many to go through them for each step."""
     found: dict[int, list[Line]] = defaultdict(list)
     for line in lines:
-        if line["type"] in ("revised", "decided"):
+        if line["type"] in ("revised", "refused", "decided"):
             found[line["step"]].append(line)
     return found
 

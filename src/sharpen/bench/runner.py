@@ -260,7 +260,8 @@ async def _carry_out(job: Job, parts: Parts) -> str:
     status = "budget" if trained.out_of_budget else "done"
     with job.budget.closing():
         try:
-            await finish(job, trained, step=job.progress.step)
+            if not await finish(job, trained, step=job.progress.step):
+                status = "budget"
         except BudgetExhausted as error:
             status = "budget"
             job.emit(BudgetEnded(str(error)))

@@ -178,7 +178,7 @@ def _steps(rows: list[dict[str, Any]]) -> Any:
     for row in rows:
         decision = row["decision"]
         made.add_row(
-            str(row["step"]), steps.action(row["action"]), steps.edits(row["edits"], 40), text.score(row["batch_score"]),
+            str(row["step"]), steps.ended(row), steps.edits(row["edits"], 40), text.score(row["batch_score"]),
             steps.effect(decision), text.NOTHING if decision is None else text.count(decision["rollouts"]),
         )  # fmt: skip
     return made

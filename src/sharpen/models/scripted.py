@@ -34,7 +34,7 @@ SCRIPTS = {
 }
 DATA_HEADING = "## Data"
 """The line after which an optimizer's prompt holds its data as a fenced JSON block."""
-_VERSION = 1
+_VERSION = 2
 _WRONG = "unknown"
 
 

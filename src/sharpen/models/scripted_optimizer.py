@@ -18,6 +18,9 @@ from sharpen.core.digest import Json, canonical, digest
 
 KIND = re.compile(r"\b[a-z]+-\d+\b")
 RULE = re.compile(r"^- ([a-z]+-\d+): (\S+)[ \t]*$", re.MULTILINE)
+_KEPT_BY_OTHERS = re.compile(
+    r"<!-- (?:PROTECTED:\S+ START|\w+_START) -->.*?<!-- (?:PROTECTED:\S+ END|\w+_END) -->", re.DOTALL
+)
 # None of them is the code word of any kind.
 _MISLEADING = ("basalt", "cobalt", "flint", "pumice")
 
@@ -175,9 +178,9 @@ def _notes(data: Data, attempts: Json) -> list[str]:
 
 
 def _teaching(skill: str, lessons: list[Lesson], part: str | None) -> list[Change]:
-    """One edit per lesson: put a wrong rule right, else add the rule behind the last one. A line that stands twice can't
-    be a target; then the rule goes to the end, where it counts."""
-    standing = {rule[1]: rule[0].rstrip() for rule in RULE.finditer(skill)}
+    """One edit per lesson: put a wrong rule right, else add the rule behind the last one. A line that stands twice, or that
+    other hands keep, can't be a target; where there is none the rule goes to the end."""
+    standing = {rule[1]: rule[0].rstrip() for rule in RULE.finditer(_KEPT_BY_OTHERS.sub("", skill))}
     last = next(reversed(standing.values()), "")
     edits = []
     for kind, word, items in lessons:

@@ -106,6 +106,11 @@ def _budget_chosen(line: Line) -> Text:
     return say((f"  the optimizer wants {line['budget']} of {text.plural(line['pool'], 'change')}{why}", QUIET))
 
 
+def _refused(line: Line) -> Text:
+    whys = "; ".join(dict.fromkeys(text.short(str(why), 80) for *_, why in line["alternatives"]))
+    return say((f"  {text.plural(len(line['alternatives']), 'alternative')} can't be tried: {whys}", DOUBT))
+
+
 def _selected(line: Line) -> Text:
     tried = {row[0]: row for row in line["tried"]}
     if line["chosen"] is None:
@@ -151,6 +156,7 @@ SAYINGS: dict[str, Callable[[Line], Text | None]] = {
     "reflected": _reflected,
     "proposed": _proposed,
     "budget_chosen": _budget_chosen,
+    "refused": _refused,
     "selected": _selected,
     "notes_kept": _notes_kept,
     "meta_skill_written": _meta_skill_written,

@@ -53,6 +53,12 @@ def action(name: str) -> str:
     return _ACTIONS.get(name, name.replace("_", " "))
 
 
+def ended(step: Mapping[str, Any]) -> str:
+    """What became of a step, and what its analysts wanted and could not have."""
+    whys = dict.fromkeys(text.short(why, 80) for source, _, why in step.get("refused", ()) if source == "analysts")
+    return action(step["action"]) + (f"; the analysts' changes can't be made: {'; '.join(whys)}" if whys else "")
+
+
 def edit(record: Mapping[str, Any], most: int = 64) -> str:
     """A change in short: what an edit does, to which text; or what a rewriting was about."""
     if "op" not in record:
@@ -86,7 +92,7 @@ def effect(decision: Mapping[str, Any] | None) -> str:
 
 def line(step: Mapping[str, Any]) -> str:
     """The step as one line of progress."""
-    parts = [f"step {step['step']}: {action(step['action'])}"]
+    parts = [f"step {step['step']}: {ended(step)}"]
     if step["edits"]:
         parts.append(edits(step["edits"], 48))
     decision = step["decision"]

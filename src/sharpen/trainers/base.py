@@ -82,8 +82,10 @@ class Trainer:
         raise NotImplementedError
 
     def closing_calls(self, task: Task, splits: Splits, *, repeatable: bool) -> int:
-        """Model calls the closing measurement may need; the budget sets them aside."""
-        return self.closing_rollouts(splits, repeatable=repeatable) * task.calls_per_rollout
+        """Model calls the closing measurement can't do without; the budget sets them aside. A final candidate that is not
+        the best one is tested where there is room."""
+        needed = self.closing_rollouts(splits, repeatable=repeatable) - len(splits.test)
+        return needed * task.calls_per_rollout
 
     def closing_rollouts(self, splits: Splits, *, repeatable: bool) -> int:
         """Rollouts the closing measurement may need: all three candidates on test, and two where the best is confirmed."""

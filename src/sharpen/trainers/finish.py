@@ -2,17 +2,20 @@
 
 The score a candidate was chosen by flatters it. So the best is measured again before its score is reported: with fresh
 samples where the model may answer differently, else on val items that were held back. Then the initial, the best and the
-final candidate are measured on the test split, which nothing before has seen, and compared in pairs.
+final candidate are measured on the test split, which nothing before has seen, and compared in pairs. Where the budget has
+no room for a final candidate that is not the best one, training ends with the best one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from sharpen.core.candidate import Candidate
+from sharpen.core.errors import BudgetExhausted
 from sharpen.core.item import Item
 from sharpen.engine.evaluation import Evaluation, Group
-from sharpen.engine.events import BestConfirmed, Gained, Normalised, Tested
+from sharpen.engine.events import BestConfirmed, BudgetEnded, Gained, Normalised, Tested
 from sharpen.engine.job import Job
 from sharpen.engine.metric import HARD, Metric
 from sharpen.stats.paired import Interval, paired_difference
@@ -23,12 +26,12 @@ FRESH_SAMPLE = 1_000_000
 """Samples from this number on are used for confirming alone."""
 
 
-async def finish(job: Job, trained: Trained, *, step: int) -> None:
-    """Confirm, test, compare and save what a training came to."""
+async def finish(job: Job, trained: Trained, *, step: int) -> bool:
+    """Confirm, test, compare and save what a training came to. False if the budget did not allow for all of it."""
     with job.stage(step, "confirm"):
         confirmed = await _confirm(job, trained)
     with job.stage(step, "test"):
-        await _test(job, trained)
+        tested = await _test(job, trained)
     metrics = {
         "raw": trained.raw,
         "confirmed": confirmed.value,
@@ -38,8 +41,9 @@ async def finish(job: Job, trained: Trained, *, step: int) -> None:
         "step": trained.best_step,
     }
     job.checkpoint(trained.best, trained.best_step, metrics, name="best")
-    job.checkpoint(trained.final, step, {}, name="final")
+    job.checkpoint(tested.final, step, {}, name="final")
     job.shelf.close(trained.best, trained.best_step, trained.raw, metrics)
+    return tested is trained
 
 
 async def _confirm(job: Job, trained: Trained) -> BestConfirmed:
@@ -60,12 +64,18 @@ async def _confirm(job: Job, trained: Trained) -> BestConfirmed:
     return event
 
 
-async def _test(job: Job, trained: Trained) -> None:
+async def _test(job: Job, trained: Trained) -> Trained:
+    """Measure on the test split; what comes back is what was tested."""
     low, high = job.task.score_range
+    try:
+        found = await _on_test(job, [trained.initial, trained.best, trained.final])
+    except BudgetExhausted as error:
+        if trained.final in (trained.initial, trained.best):
+            raise
+        job.emit(BudgetEnded(str(error)))
+        trained = replace(trained, final=trained.best)
+        found = await _on_test(job, [trained.initial, trained.best])
     roles = {"initial": trained.initial, "best": trained.best, "final": trained.final}
-    candidates = _distinct(roles.values())
-    measured = await job.measure([Group(c, job.splits.test) for c in candidates], purpose="test")
-    found = dict(zip(candidates, measured, strict=True))
     for which, candidate in roles.items():
         evaluation = found[candidate]
         by_type = summarise_by_type([item.type for item in evaluation.items], evaluation.hard, low=low, high=high)
@@ -76,6 +86,13 @@ async def _test(job: Job, trained: Trained) -> None:
         gain = paired_gain(found[roles[which]], found[trained.initial], span=high - low)
         job.emit(Gained(which, "initial", gain.mean, gain.low, gain.high, gain.n, gain.method))
         tell_normalised(job, f"gain/{which}", gain.mean, gain.low, gain.high, difference=True)
+    return trained
+
+
+async def _on_test(job: Job, wanted: Iterable[Candidate]) -> dict[Candidate, Evaluation]:
+    candidates = _distinct(wanted)
+    measured = await job.measure([Group(c, job.splits.test) for c in candidates], purpose="test")
+    return dict(zip(candidates, measured, strict=True))
 
 
 def tell_normalised(

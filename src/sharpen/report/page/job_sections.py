@@ -107,7 +107,7 @@ def _whole(version: Version) -> Text:
 def _steps(job: JobStory) -> str:
     rows = [
         [
-            str(row["step"]), steps.action(row["action"]), steps.edits(row["edits"]) if row["edits"] else text.NOTHING,
+            str(row["step"]), steps.ended(row), steps.edits(row["edits"]) if row["edits"] else text.NOTHING,
             text.score(row["batch_score"]), text.score(row["current_score"]), text.score(row["best_score"]),
             text.count(row["calls"]),
         ]

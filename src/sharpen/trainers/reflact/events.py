@@ -66,6 +66,14 @@ class BudgetChosen(Event):
 
 
 @dataclass(frozen=True)
+class Refused(Event):
+    """Alternatives that can't be tried: `[number, source, refusal, why]` each; the refusals are those of `StepDone`."""
+
+    step: int
+    alternatives: list[list[Json]]
+
+
+@dataclass(frozen=True)
 class Selected(Event):
     """The alternatives tried against each other on train items: `[number, score, score of the current candidate on the
     same items, items, changes kept]` each. None is chosen where none did better than the current candidate. `edit_budget`

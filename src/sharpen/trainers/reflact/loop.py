@@ -6,11 +6,12 @@ the current one, a draft or the best one is `training.py`'s business.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from sharpen.core.candidate import Candidate
 from sharpen.core.errors import BudgetExhausted
+from sharpen.core.item import Item
 from sharpen.core.task import Splits
 from sharpen.engine.comparing import Comparison
 from sharpen.engine.events import BudgetEnded
@@ -21,11 +22,11 @@ from sharpen.trainers.base import Trained, Trainer
 from sharpen.trainers.reflact import aggregate, screen, select
 from sharpen.trainers.reflact.appendix import keep_notes
 from sharpen.trainers.reflact.epoch import end_epoch
-from sharpen.trainers.reflact.events import Proposed, Reflected, Revised, Selected, StepDone
+from sharpen.trainers.reflact.events import Proposed, Reflected, Refused, Revised, Selected, StepDone
 from sharpen.trainers.reflact.gate import held_back
 from sharpen.trainers.reflact.memory import Remembered
 from sharpen.trainers.reflact.params import ReflACTParams
-from sharpen.trainers.reflact.patches import Patch, Suggestion
+from sharpen.trainers.reflact.patches import Change, Patch, Suggestion
 from sharpen.trainers.reflact.promote import promote, reserve
 from sharpen.trainers.reflact.proposers.base import Tried
 from sharpen.trainers.reflact.reflect import Occasion, Reflections, reflect, shown_candidate
@@ -39,7 +40,7 @@ class ReflACT(Trainer):
     """Improves a skill by reflecting on rollouts and making few, exact edits that must prove themselves on val."""
 
     name = "reflact"
-    version = "4"
+    version = "5"
     description = "rollouts, reflection and bounded edits behind a validation gate"
     Params = ReflACTParams
     params: ReflACTParams
@@ -89,6 +90,7 @@ class _Step:
         )
         self.limit = self.scheduled if self.params.budget_control == "fixed" else None
         self.promising = False
+        self.refused: tuple[tuple[Change, str], ...] = ()
         self.shown = {**shown_candidate(self.base, training.mode), "memory": self.memory}
 
     async def take(self) -> None:
@@ -137,14 +139,32 @@ class _Step:
     async def select(self, attempts: Attempts, alternatives: list[Patch]) -> Update | None:
         """Clip each alternative to the edit budget, and find the one worth putting before the gate."""
         with self.job.stage(self.number, "select"):
-            made = [await self.update(number, patch) for number, patch in enumerate(alternatives)]
-            items, most = attempts.evaluation.items, self.params.screen_items
-            trials = await screen.compete(self.job, self.number, self.base, made, items, most, self.training.metric)
+            made = {number: await self.update(number, patch) for number, patch in enumerate(alternatives)}
+            trials = await self.compete(made, attempts.evaluation.items)
+        refused = [[n, one.patch.source, one.refusal, one.why] for n, one in made.items() if one.refusal is not None]
+        if refused:
+            self.job.emit(Refused(self.number, refused))
+        self.refused = tuple(r for one in made.values() if one.patch.source == "analysts" for r in one.not_applied)
+        if not trials:  # nothing could be tried: the first one is shown, and refused, in its place
+            trials = [screen.Trial(0, None, 0)]
         tried = [[t.number, t.score, t.current, t.items, len(made[t.number].patch.edits)] for t in trials]
-        chosen = trials[0].number if trials and trials[0].promising else None
+        chosen = trials[0].number if trials[0].promising else None
         self.promising = chosen is not None and trials[0].score is not None
         self.job.emit(Selected(self.number, self.limit, tried, chosen))
         return None if chosen is None else made[chosen]
+
+    async def compete(self, made: dict[int, Update], items: Sequence[Item]) -> list[screen.Trial]:
+        """What analysts came to first; ideas of others where that is not better than the current candidate."""
+        by_analysts = {number: one for number, one in made.items() if one.patch.source == "analysts"}
+        by_others = {number: one for number, one in made.items() if number not in by_analysts}
+        trials: list[screen.Trial] = []
+        for group in (by_analysts, by_others):
+            if not (trials and trials[0].promising):
+                found = await screen.compete(
+                    self.job, self.number, self.base, group, items, self.params.screen_items, self.training.metric
+                )
+                trials = [*found, *trials]
+        return trials
 
     async def update(self, number: int, patch: Patch) -> Update:
         """The candidate a patch comes to, within the edit budget."""
@@ -166,8 +186,7 @@ class _Step:
     async def decide(self, chosen: Update) -> tuple[str, Comparison | None]:
         """Put the chosen revision before the gate, and let it replace the current candidate if it passes."""
         job, state, training = self.job, self.state, self.training
-        changes = (*state.draft_edits, *chosen.patch.edits)
-        self.revised(chosen, replace(chosen.patch, edits=changes))
+        self.revised(chosen, replace(chosen.patch, edits=(*state.draft_edits, *chosen.patch.edits)))
         if chosen.refusal is not None:
             state.history.append(Tried(chosen.patch.exact, chosen.candidate.digest, False, self.number))
             return f"skip_{chosen.refusal}", None
@@ -180,6 +199,7 @@ class _Step:
                 return "accept", comparison
         # Where the gate saw that its items can't decide, it measured nothing: then only the train items speak for a draft.
         keep = self.params.drafts and (self.promising if verdict.effect is None else verdict.effect >= 0.0)
+        changes = (*state.draft_edits, *chosen.applied)
         state.draft, state.draft_edits = (chosen.candidate, changes) if keep else (None, ())
         return "draft" if keep else "reject", comparison
 
@@ -194,7 +214,7 @@ class _Step:
     ) -> None:
         """What later steps are told of this one."""
         counts = (len(attempts.evaluation.items), len(attempts.failures))
-        seen = Remembered(self.number, self.epoch, action, *counts, ideas.patterns)
+        seen = Remembered(self.number, self.epoch, action, *counts, ideas.patterns, refused=self.refused)
         if chosen is not None and comparison is not None:
             verdict = comparison.verdict
             effect = (verdict.effect, verdict.low, verdict.high)

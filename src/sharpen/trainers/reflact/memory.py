@@ -1,4 +1,5 @@
-"""What a training remembers from step to step: failure patterns of this epoch, and edits that were turned down.
+"""What a training remembers from step to step: failure patterns of this epoch, edits that were turned down, and edits that
+could not be made.
 
 A pattern belongs to the items it names, and only to those of the attempts its reader saw: names a reader made up are
 dropped, and a pattern none is left of with them. A rejected edit is kept with what it cost, the measured effect of the
@@ -53,6 +54,8 @@ class Remembered:
     low: float | None = None
     high: float | None = None
     rejected: tuple[Change, ...] = ()
+    refused: tuple[tuple[Change, str], ...] = ()
+    """Edits that could not be made as they stood, and why."""
 
     def record(self) -> dict[str, Json]:
         return {
@@ -76,15 +79,21 @@ class Memory:
     def told(self, epoch: int) -> dict[str, Json]:
         """What the optimizer is told in this epoch."""
         rejected: list[Json] = []
+        refused: list[Json] = []
         for step in reversed(self.steps):
             for change in step.rejected:
-                told = {key: value for key, value in change.record().items() if key not in ("source", "items")}
                 cost = {"effect": _short(step.effect), "between": [_short(step.low), _short(step.high)]}
-                rejected.append({"step": step.step, "change": told, **cost})
+                rejected.append({"step": step.step, "change": _told(change), **cost})
+            refused += [{"step": step.step, "change": _told(change), "why": why} for change, why in step.refused]
         return {
             "steps": [step.record() for step in self.steps if step.epoch == epoch],
             "rejected": rejected[:_MOST_REJECTED],
+            **({"refused": refused[:_MOST_REJECTED]} if refused else {}),
         }
+
+
+def _told(change: Change) -> dict[str, Json]:
+    return {key: value for key, value in change.record().items() if key not in ("source", "items")}
 
 
 def _short(score: float | None) -> float | None:

@@ -1,7 +1,8 @@
 """The second half of select: the alternatives of a step compete on train items for the place before the gate.
 
-They compete by halving: all are tried on a few items, the better half on more. The items are train items that none of the
-alternatives shows as an example.
+They compete by halving: all are tried on a few items, the better half on more, and whoever is clearly behind the leader is
+out at once. The items are train items that none of the alternatives shows as an example. Once one is left and clearly better
+than the current candidate, nothing more is to be learnt here.
 
 Where the model always answers the same, how the current candidate does is known, and the competition is a race against it
 too: items it fails and items it masters are tried, each kind weighed by how many there are, and whoever falls behind it is
@@ -13,7 +14,7 @@ Whoever wins has only been chosen to be put before the gate.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from sharpen.core.candidate import Candidate
@@ -21,6 +22,7 @@ from sharpen.core.item import Item
 from sharpen.engine.evaluation import Group
 from sharpen.engine.job import Job
 from sharpen.engine.metric import HARD, Metric
+from sharpen.gates.paired import sign_flip_p
 from sharpen.skill import examples
 from sharpen.trainers.reflact.rollout import FULL_MARKS
 from sharpen.trainers.reflact.update import Update
@@ -32,6 +34,8 @@ _ROUNDS = ((2, 2), (4, 4), (8, 8))
 """The same at later steps, where most alternatives are worse than what they would replace and a few items tell."""
 _ROUNDS_WITH_NOISE = ((0, 12), (0, 16))
 """The same where answers vary and items are not told apart."""
+_CLEAR = 0.1
+"""One is clearly ahead of another where chance alone puts it so far ahead with at most this probability."""
 
 
 @dataclass(frozen=True)
@@ -79,9 +83,12 @@ class _Ground:
             )
             used_failing, used_others = used_failing + fail_count, used_others + other_count
 
-    def score(self, failing: Sequence[float], others: Sequence[float]) -> float | None:
+    def score(self, failing: Sequence[float | None], others: Sequence[float | None]) -> float | None:
         """The mean over the whole ground, from some scores on either kind of items."""
-        kinds = [(len(self.failing), failing), (len(self.others), others)]
+        kinds = [
+            (len(self.failing), [score for score in failing if score is not None]),
+            (len(self.others), [score for score in others if score is not None]),
+        ]
         weights = sum(count for count, scores in kinds if scores)
         return (
             sum(count * sum(scores) / len(scores) for count, scores in kinds if scores) / weights if weights else None
@@ -94,35 +101,37 @@ class _Entrant:
 
     number: int
     candidate: Candidate
-    failing: list[float] = field(default_factory=list)
-    others: list[float] = field(default_factory=list)
+    failing: list[float | None] = field(default_factory=list)
+    others: list[float | None] = field(default_factory=list)
     current: float | None = None
 
     @property
     def items(self) -> int:
-        return len(self.failing) + len(self.others)
+        return sum(score is not None for score in (*self.failing, *self.others))
 
     def trial(self, ground: _Ground) -> Trial:
         return Trial(self.number, ground.score(self.failing, self.others), self.items, self.current)
+
+    def clearly_ahead(self, of: _Entrant) -> bool:
+        """Whether it did so much better than the other on the same items that chance hardly does it."""
+        pairs = zip((*self.failing, *self.others), (*of.failing, *of.others), strict=True)
+        return sign_flip_p([a - b for a, b in pairs if a is not None and b is not None]) <= _CLEAR
 
 
 async def compete(
     job: Job,
     step: int,
     current: Candidate,
-    updates: Sequence[Update],
+    updates: Mapping[int, Update],
     batch: Sequence[Item],
     most: int,
     metric: Metric = HARD,
 ) -> list[Trial]:
-    """Try the updates that may go on against each other and the current candidate, halving the field from round to round.
-
-    The winner's trial comes first. An update that would be refused can't win, unless there is no other: then it is shown,
-    and refused, in its place.
-    """
-    field = [_Entrant(n, made.candidate) for n, made in enumerate(updates) if made.refusal is None]
+    """Try the updates that may go on, by their numbers, against each other and the current candidate, halving the field
+    from round to round. The winner's trial comes first; what would be refused is not tried."""
+    field = [_Entrant(number, made.candidate) for number, made in updates.items() if made.refusal is None]
     if not field:
-        return [Trial(number, None, 0) for number in range(len(updates))]
+        return []
     ground = _ground(job, step, current, [updates[entrant.number] for entrant in field], batch)
     everyone, incumbent = list(field), _Entrant(-1, current)
     for failing, others in ground.rounds(most):
@@ -130,16 +139,19 @@ async def compete(
         measured = await job.measure([Group(e.candidate, (*failing, *others)) for e in entrants], purpose="screen")
         for entrant, evaluation in zip(entrants, measured, strict=True):
             scores = metric.values(evaluation)
-            entrant.failing.extend(score for score in scores[: len(failing)] if score is not None)
-            entrant.others.extend(score for score in scores[len(failing) :] if score is not None)
+            entrant.failing.extend(scores[: len(failing)])
+            entrant.others.extend(scores[len(failing) :])
             entrant.current = ground.score(incumbent.failing, incumbent.others)
         field.sort(key=lambda e: (-(ground.score(e.failing, e.others) or 0.0), e.number))
-        field = field[: max(2, (len(field) + 1) // 2)]
+        places = max(2, (len(field) + 1) // 2)
+        field = [entrant for entrant in field if not field[0].clearly_ahead(entrant)][:places]
         if not ground.noisy:
             abreast = [entrant for entrant in field if not entrant.trial(ground).behind]
             if not abreast:
                 break
             field = abreast
+        if len(field) == 1 and field[0].clearly_ahead(incumbent):
+            break
     # Of equals the shorter text wins, but only here: before, too little is known to drop the longer ones. Where nothing
     # was tried at all, the first one goes on: what the analysts came to.
     winner = field[0].number

@@ -12,12 +12,12 @@ from dataclasses import dataclass, field, replace
 from sharpen.core.candidate import Candidate
 from sharpen.core.digest import Json
 from sharpen.skill import kinds
-from sharpen.skill.edits import Limits, Revision, apply
+from sharpen.skill.edits import Limits, Revision, Status, apply
 from sharpen.skill.leaks import Leak, LeakIndex
 from sharpen.skill.protected import restored
 from sharpen.trainers.reflact.answers import Rewritten
 from sharpen.trainers.reflact.desk import Desk
-from sharpen.trainers.reflact.patches import Patch, Rewriting, Suggestion
+from sharpen.trainers.reflact.patches import Change, Patch, Rewriting, Suggestion
 
 
 @dataclass(frozen=True)
@@ -48,6 +48,27 @@ class Update:
         if self.leaks:
             return "leak"
         return "tried" if self.tried else None
+
+    @property
+    def applied(self) -> tuple[Change, ...]:
+        """The changes that were made."""
+        left_out = {id(edit) for edit, _ in self.not_applied}
+        return tuple(change for change in self.patch.edits if id(change) not in left_out)
+
+    @property
+    def not_applied(self) -> list[tuple[Change, str]]:
+        """The edits that could not be made, each with the reason."""
+        rows = [row for row in self.revision.rows if row.status is not Status.APPLIED]
+        return [(self.patch.exact[row.index], row.message) for row in rows]
+
+    @property
+    def why(self) -> str:
+        """The refusal in words."""
+        if self.leaks:
+            return f"holds the answer of an item of {self.leaks[0].split}"
+        if self.tried:
+            return "an earlier step put the same text forward"
+        return self.problem or "; ".join(dict.fromkeys(why for _, why in self.not_applied)) or "changes nothing"
 
 
 def update(current: Candidate, patch: Patch, limits: Limits, leaks: LeakIndex, seen: Set[str]) -> Update:
