@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import json
 import re
 from collections.abc import Callable
 from dataclasses import replace
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from sharpen.bench import tables
 from sharpen.bench.layout import RunFolder
 from sharpen.cli.app import run
 from sharpen.report.page.document import page, pictures
@@ -87,3 +89,22 @@ def test_pictures_stay_on_the_paper_with_few_and_many_arms_and_tasks(
     for picture in pictures(found):
         all_inside(picture)
     assert "Verdict" in headings(page(found))
+
+
+def test_a_best_that_was_chosen_by_another_metric_says_so(policies: Policies) -> None:
+    folder = policies({"ppo": 480.0}, seeds=1)
+    (story,) = folder.path.glob("jobs/*/events.jsonl")
+    lines = [json.loads(line) for line in story.read_text().splitlines()]
+    for line in lines:
+        if line["type"] == "benchmark_stated":
+            line["best_metric"] = "eval_length_mean"
+    story.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    told = page(gather(folder))
+    assert "chosen by eval_length_mean, which may flatter it; its mean return on val was 494.000 then" in told
+    assert "raw score" not in told and "; on val 0." in told
+
+
+def test_steps_of_a_policy_are_those_it_was_trained_for(policies: Policies) -> None:
+    folder = policies({"ppo": 480.0, "a2c": 300.0}, seeds=1)
+    rows = [tables.row(folder, job_id, about) for job_id, about in folder.manifest["jobs"].items()]
+    assert [row["steps"] for row in rows] == [50_000, 50_000]

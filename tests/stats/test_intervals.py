@@ -147,3 +147,8 @@ def test_summaries_by_type_are_in_alphabetical_order() -> None:
     found = summarise_by_type(["b", "a", "b"], [1.0, 0.5, None])
     assert list(found) == ["a", "b"]
     assert (found["b"].n, found["b"].failed) == (1, 1)
+
+
+def test_one_return_without_bounds_has_no_interval() -> None:
+    found = summarise([15.0], low=float("-inf"), high=float("inf"))
+    assert found.row() == [15.0, None, None, 1, 0]

@@ -99,7 +99,7 @@ def row(folder: RunFolder, job_id: str, about: Mapping[str, Any]) -> dict[str, J
         "feedback": reason,
         "tb_logdir": f"jobs/{job_id}/{tensorboard.FOLDER}" if (home / tensorboard.FOLDER).exists() else "",
         "arm": about.get("arm", about["trainer"]),
-        "steps": len(found["steps"]),
+        "steps": found["steps"][-1]["step"] if found["steps"] else 0,
         "best_step": best.get("step"),
         "score_val_raw": best.get("raw"),
         "score_val_confirmed": confirmed.get("value"),

@@ -182,24 +182,30 @@ def confirmation(results: Results) -> Text | None:
     if best is None or not (changed(results) or policies.is_policy(results)):
         return None
     confirmed = best.get("confirmed")
+    metric = policies.chosen_by(results)
     if confirmed is None or confirmed["value"] is None:
         why = "" if confirmed is None else f" ({confirmed['how']})"
-        return Text(f"\nBest on val: {text.score(best['raw'])}, the score it was chosen by; not confirmed{why}.")
+        chosen = "the score it was chosen by" if metric is None else f"chosen by {metric}"
+        return Text(f"\nBest on val: {text.score(best['raw'])}, {chosen}; not confirmed{why}.")
+    flattered = f"a raw score of {text.score(best['raw'])} on val, which may flatter it"
+    if metric is not None:
+        flattered = f"{metric}, which may flatter it; its mean return on val was {text.score(best['raw'])} then"
     return Text(
         f"\nHonest best: {text.score(confirmed['value'])} {text.interval(confirmed['low'], confirmed['high'])}, measured "
         f"again on {text.plural(confirmed['n'], policies.unit(results))} ({confirmed['how']}); at the start "
         f"{text.score(confirmed['initial'])}.\n"
-        f"It was chosen by a raw score of {text.score(best['raw'])} on val, which may flatter it."
-        f"{_normalised_best(best.get('normalised'))}"
+        f"It was chosen by {flattered}."
+        f"{_normalised_best(best.get('normalised'), metric)}"
     )
 
 
-def _normalised_best(told: Mapping[str, Any] | None) -> str:
+def _normalised_best(told: Mapping[str, Any] | None, metric: str | None) -> str:
     if told is None:
         return ""
+    chosen = "chosen by" if metric is None else "on val"
     return (
         f"\nNormalised: {text.score(told['value'])} {text.interval(told['low'], told['high'])}; at the start "
-        f"{text.score(told['initial'])}; chosen by {text.score(told['raw'])}."
+        f"{text.score(told['initial'])}; {chosen} {text.score(told['raw'])}."
     )
 
 

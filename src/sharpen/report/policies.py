@@ -8,6 +8,7 @@ from typing import Any
 
 from rich.text import Text
 
+from sharpen.core.benchmark import POLICY_METRIC
 from sharpen.core.candidate import Candidate
 from sharpen.report import text
 
@@ -24,6 +25,12 @@ def is_policy(results: Results) -> bool:
 def unit(results: Results) -> str:
     """What a score is the mean of."""
     return "episode" if is_policy(results) else "item"
+
+
+def chosen_by(results: Results) -> str | None:
+    """What the best was chosen by, where that is not the score the report shows."""
+    metric: str | None = (results.get("benchmark") or {}).get("best_metric")
+    return metric if is_policy(results) and metric != POLICY_METRIC else None
 
 
 def described(policy: Candidate | None) -> Text | None:
@@ -44,7 +51,7 @@ def evaluations(results: Results) -> Text | None:
     words = f"{text.plural(len(rows), 'evaluation')}, the last at step {text.count(rows[-1]['step'])}"
     best = results["best"]
     if best is not None:
-        metric = (results.get("benchmark") or {}).get("best_metric") or "eval_return_mean"
+        metric = chosen_by(results) or POLICY_METRIC
         words += f"; the best by {metric} at step {text.count(best['step'])}"
     return Text(f"{words}.")
 

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from sharpen.core.benchmark import POLICY_METRIC
 from sharpen.report import text
 from sharpen.skill import examples
 
@@ -114,10 +115,10 @@ def asides(event: Mapping[str, Any]) -> list[str]:
         fewer = ", after making fewer of them" if event["consolidated"] else ""
         return [f"step {event['step']}, appendix: {text.plural(event['total'], 'note')}{fewer}; not measured yet"]
     if kind == "policy_evaluated":
-        came_to = text.score(event["metrics"]["eval_return_mean"])
+        came_to = text.score(event["metrics"][POLICY_METRIC])
         normalised = "" if event["normalised"] is None else f" (normalised {text.score(event['normalised'])})"
-        leads = ", the best so far" if event["best"] else ""
-        return [f"step {event['step']:,}: mean return {came_to}{normalised} over {event['episodes']} episodes{leads}"]
+        episodes = text.plural(event["episodes"], "episode") + (", the best so far" if event["best"] else "")
+        return [f"step {event['step']:,}: mean return {came_to}{normalised} over {episodes}"]
     if kind == "shortened":
         return [
             f"note: a question was cut by {text.count(event['characters'])} characters to fit the optimizer's context"

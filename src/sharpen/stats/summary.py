@@ -11,7 +11,8 @@ from sharpen.stats.intervals import bounded_mean, is_binary, wilson
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """`n` scores were there, `failed` were not. Mean and interval are None where nothing was scored."""
+    """`n` scores were there, `failed` were not. Mean and interval are None where nothing was scored, the interval also where
+    one score without bounds tells nothing of others."""
 
     mean: float | None
     low: float | None
@@ -37,6 +38,8 @@ def summarise(
     mean = math.fsum(values) / len(values)
     if low == 0.0 and high == 1.0 and is_binary(values):
         return Summary(mean, *wilson(sum(values), len(values), level), len(values), missing, "Wilson")
+    if len(values) == 1 and not math.isfinite(high - low):
+        return Summary(mean, None, None, 1, missing, "one value")
     below, above, method = bounded_mean(values, level, low, high)
     return Summary(mean, below, above, len(values), missing, method)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from math import isfinite
 
 from sharpen.core.candidate import Candidate
 from sharpen.core.errors import BudgetExhausted
@@ -84,8 +85,10 @@ async def _test(job: Job, trained: Trained) -> Trained:
         tell_normalised(job, f"test/{which}", whole.mean, whole.low, whole.high)
     for which in ("best", "final"):
         gain = paired_gain(found[roles[which]], found[trained.initial], span=high - low)
-        job.emit(Gained(which, "initial", gain.mean, gain.low, gain.high, gain.n, gain.method))
-        tell_normalised(job, f"gain/{which}", gain.mean, gain.low, gain.high, difference=True)
+        # One difference without bounds tells nothing of others.
+        below, above = (gain.low, gain.high) if gain.n > 1 or isfinite(high - low) else (None, None)
+        job.emit(Gained(which, "initial", gain.mean, below, above, gain.n, gain.method))
+        tell_normalised(job, f"gain/{which}", gain.mean, below, above, difference=True)
     return trained
 
 
