@@ -180,18 +180,54 @@ def test_a_failed_call_leaves_room_in_the_budget_for_the_next(ledger: Ledger) ->
     assert len(model.asked) == 2
 
 
-def test_known_secrets_in_replies_are_blanked_before_they_are_stored(ledger: Ledger) -> None:
+def test_a_reply_with_a_known_secret_is_scored_as_it_came_and_not_stored(ledger: Ledger) -> None:
     redact.remember("hunter2-hunter2")
     try:
 
         async def use(gateway: Gateway, budget: Budget) -> None:
             said = await gateway.complete("target", say("hunter2-hunter2 is the key"), [0])
-            assert said.text == "re: [redacted] is the key"
-            assert (await gateway.complete("target", say("hunter2-hunter2 is the key"), [0])) == said
+            assert said.text == "re: hunter2-hunter2 is the key"
+            asked = await gateway.complete("target", say("hunter2-hunter2 it is"), [0], keep_request=True)
+            assert asked.text == "re: [redacted] it is"
+            assert (await gateway.complete("target", say("hunter2-hunter2 it is"), [0], keep_request=True)) == asked
 
-        with_gateway(ledger, Fake(), use)
+        with_gateway(ledger, model := Fake(), use)
+        assert len(model.asked) == 2
     finally:
-        redact._known.discard("hunter2-hunter2")
+        redact._known.clear()
+    ledger.flush()
+    kept = b"".join(path.read_bytes() for path in ledger.path.parent.iterdir())
+    assert b"it is" in kept and b"hunter2" not in kept
+
+
+def test_an_answer_of_no_use_is_paid_for_all_the_same(ledger: Ledger) -> None:
+    bad = ModelError(K.BAD_REPLY, "empty", usage=Usage(1, 40, 0, 2))
+
+    async def use(gateway: Gateway, budget: Budget) -> None:
+        with pytest.raises(ModelError):
+            await gateway.complete("target", say("one"), [0])
+        assert budget.spent == bad.usage
+        with pytest.raises(BudgetExhausted):
+            await gateway.complete("target", say("two"), [0])
+
+    with_gateway(ledger, Fake(failures=(bad,)), use, Caps(calls=1))
+
+
+@pytest.mark.parametrize("trouble", ["hangs", "asks for a long pause"])
+def test_the_cap_on_seconds_ends_a_call_whatever_it_waits_for(ledger: Ledger, trouble: str) -> None:
+    wait = ModelError(K.RATE_LIMITED, "busy", retry_after=60.0)
+    model = Fake(latency=3600.0) if trouble == "hangs" else Fake(failures=(wait,) * 9)
+
+    async def main() -> float:
+        clock = asyncio.get_running_loop().time
+        began = clock()
+        budget = Budget(Caps(seconds=6.0), lambda: clock() - began)
+        with pytest.raises(BudgetExhausted, match="the cap of 6 seconds is reached"):
+            await Gateway({"target": model}, ledger, budget).complete("target", say("one"), [0])
+        assert budget._held.calls == 0
+        return clock() - began
+
+    assert run_simulated(main()) == pytest.approx(6.0, abs=0.1)
 
 
 def test_half_characters_in_replies_become_whole_ones(ledger: Ledger) -> None:

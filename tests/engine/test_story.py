@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sharpen.core import redact
 from sharpen.core.errors import NotDeterministic, StorageError, UsageError
 from sharpen.engine.events import BudgetEnded, Checkpointed, Event, JobEnded, decode
 from sharpen.engine.replay import Story, read_events, reopen
@@ -165,6 +166,23 @@ def test_secrets_do_not_reach_the_file_and_do_not_upset_the_comparison(path: Pat
     tell(path, event)
     assert b"anything" not in path.read_bytes() and b"abcdefgh12345" not in path.read_bytes()
     tell(path, event)
+
+
+@pytest.mark.parametrize("then_known", [True, False])
+def test_a_secret_that_came_or_went_since_does_not_upset_the_comparison(path: Path, then_known: bool) -> None:
+    event = Noted("say Kilo-4711 (metres)")
+    try:
+        if then_known:
+            redact.remember("Kilo-4711")
+        tell(path, event)
+        redact._known.clear()
+        if not then_known:
+            redact.remember("Kilo-4711")
+        tell(path, event)
+        with pytest.raises(NotDeterministic):
+            tell(path, Noted("say Kilo-4711 (feet)"))
+    finally:
+        redact._known.clear()
 
 
 def test_half_a_surrogate_pair_can_be_told(path: Path) -> None:

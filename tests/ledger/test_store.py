@@ -191,3 +191,15 @@ def test_the_spare_file_stays_while_anybody_may_need_it(tmp_path: Path) -> None:
         Ledger(path).close()
         assert spare.exists()
     assert not spare.exists()
+
+
+def test_a_damaged_ledger_is_named_and_not_a_traceback(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.db"
+    with Ledger(path) as ledger:
+        for number in range(300):
+            ledger.add_reply(bytes([number % 256, number // 256] * 8), "m", "target", Reply("x" * 200))
+    whole = path.read_bytes()
+    path.write_bytes(whole[:12_288] + b"\xff" * (len(whole) - 16_384) + whole[-4_096:])
+    with pytest.raises(StorageError, match=r"ledger\.db"), Ledger(path) as ledger:
+        for number in range(300):
+            ledger.reply(bytes([number % 256, number // 256] * 8))

@@ -302,7 +302,6 @@ def test_a_value_out_of_range_is_no_reason_to_say_it_otherwise() -> None:
         ('{"choices": [{}]}', K.BAD_REPLY),
         ('{"choices": 5}', K.BAD_REPLY),
         ('{"choices": [{"message": {"content": [1]}}]}', K.BAD_REPLY),
-        ('{"choices": [{"message": {"content": "x"}}], "usage": {"prompt_tokens": "many"}}', K.BAD_REPLY),
         ('{"error": {"code": 429, "message": "upstream is busy"}}', K.RATE_LIMITED),
         ("<html>gateway</html>", K.BAD_REPLY),
     ],
@@ -316,6 +315,32 @@ def test_an_answer_of_the_wrong_shape_is_a_bad_reply(body: str, kind: ModelError
             return web.Response(text=body, content_type=content_type)
 
     assert failure(Odd()).kind is kind
+
+
+@pytest.mark.parametrize(
+    "usage",
+    [None, {}, {"total_tokens": 9}, {"prompt_tokens": None, "completion_tokens": None}, {"prompt_tokens": "many"},
+     {"prompt_tokens": 0, "completion_tokens": 0}, {"prompt_tokens": -5, "completion_tokens": True}, []],
+)  # fmt: skip
+def test_what_an_endpoint_does_not_count_is_charged_at_the_most_it_can_have_been(usage: Any) -> None:
+    from aiohttp import web
+
+    class Silent(FakeEndpoint):
+        async def _respond(self, http: Any) -> Any:
+            return web.json_response({"choices": [{"message": {"content": "x" * 90}}], "usage": usage})
+
+    found = ask(Silent()).usage
+    assert found.calls == 1 and found.completion_tokens == 90 and found.prompt_tokens >= 2
+
+
+def test_an_answer_of_no_use_tells_what_it_cost() -> None:
+    from aiohttp import web
+
+    class Empty(FakeEndpoint):
+        async def _respond(self, http: Any) -> Any:
+            return web.json_response({"choices": [], "usage": {"prompt_tokens": 40, "completion_tokens": 2}})
+
+    assert failure(Empty()).usage.row()[:4] == [1, 40, 0, 2]
 
 
 def test_tool_calls_come_back() -> None:

@@ -13,6 +13,8 @@ from __future__ import annotations
 
 from enum import StrEnum
 
+from sharpen.core.usage import NOTHING, Usage
+
 
 class SharpenError(Exception):
     """Something the person at the keyboard can fix. `str(error)` is the whole message."""
@@ -75,12 +77,16 @@ FATAL = frozenset({ModelErrorKind.AUTH, ModelErrorKind.NOT_FOUND, ModelErrorKind
 
 
 class ModelError(SharpenError):
-    """A call of a model that brought no usable reply. `retry_after` is the endpoint's own wish, in seconds."""
+    """A call of a model that brought no usable reply. `retry_after` is the endpoint's own wish, in seconds; `usage` is what
+    an answer that is of no use cost all the same."""
 
-    def __init__(self, kind: ModelErrorKind, message: str, *, retry_after: float | None = None) -> None:
+    def __init__(
+        self, kind: ModelErrorKind, message: str, *, retry_after: float | None = None, usage: Usage = NOTHING
+    ) -> None:
         super().__init__(message)
         self.kind = kind
         self.retry_after = retry_after
+        self.usage = usage
 
 
 def nearest(word: str, known: list[str] | tuple[str, ...]) -> str:

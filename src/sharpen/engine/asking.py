@@ -79,7 +79,7 @@ async def _ask(gateway: Gateway, question: Question, seed: int) -> tuple[Answer,
         except ModelError as error:
             if error.kind in FATAL:
                 raise
-            return Answer(None, redact(f"{error.kind}: {error}"), again), usage
+            return Answer(None, redact(f"{error.kind}: {error}"), again), usage + error.usage
         usage += reply.usage
         if question.schema is None:
             return Answer(reply.text, asked_again=again), usage

@@ -11,8 +11,8 @@ its cap still ends with a test score.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 
 from sharpen.core.errors import BudgetExhausted
@@ -151,6 +151,20 @@ class Budget:
         finally:
             self._waiting -= 1
         return wanted
+
+    @asynccontextmanager
+    async def in_time(self) -> AsyncIterator[None]:
+        """What is done inside ends where the cap on seconds does, whatever it is waiting for."""
+        if self.caps.seconds is None:
+            yield
+            return
+        try:
+            async with asyncio.timeout(max(0.0, self.caps.seconds - self.elapsed())) as limit:
+                yield
+        except TimeoutError:
+            if not limit.expired():
+                raise
+            raise BudgetExhausted(f"the cap of {self.caps.seconds:g} seconds is reached") from None
 
     async def settle(self, hold: Hold, usage: Usage, role: str) -> None:
         """Turn a hold into what the call cost (nothing, if it failed)."""

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 
 from sharpen.core.chat import Reply, Request
 from sharpen.core.digest import Json, canonical
-from sharpen.core.errors import SharpenError, UsageError
+from sharpen.core.errors import ModelError, SharpenError, UsageError
 from sharpen.core.redact import redact_known
 from sharpen.core.usage import NOTHING, Usage
 from sharpen.engine.budget import Budget
@@ -87,8 +87,13 @@ class Gateway:
         self._flying[key] = future
         try:
             reply = await self._pay(role, model, request)
-            kept = [[m.role, m.content] for m in request.messages] if keep_request else None
-            self._ledger.add_reply(key, model.name, role, reply, kept)
+            clean = redact_known(reply.text)
+            kept = [[m.role, redact_known(m.content)] for m in request.messages] if keep_request else None
+            if keep_request and clean != reply.text:
+                reply = dataclasses.replace(reply, text=clean)
+            # A rollout is scored by what the model said. Where that holds a secret it is not kept: the rollout is.
+            if clean == reply.text:
+                self._ledger.add_reply(key, model.name, role, reply, kept)
             future.set_result(reply)
             return reply
         except asyncio.CancelledError:
@@ -105,18 +110,22 @@ class Gateway:
         hold = await self._budget.hold(*model.bound(request))
         usage = NOTHING
         try:
-            reply = await with_retries(
-                lambda: self._send(model, request),
-                policy=self._policy,
-                limiter=self.limiters[model.endpoint],
-                on_retry=self._on_retry,
-            )
+            async with self._budget.in_time():
+                reply = await with_retries(
+                    lambda: self._send(model, request),
+                    policy=self._policy,
+                    limiter=self.limiters[model.endpoint],
+                    on_retry=self._on_retry,
+                )
             usage = reply.usage
             self.paid_calls += 1
+        except ModelError as error:
+            usage = error.usage
+            raise
         finally:
             await self._budget.settle(hold, usage, role)
-        clean = redact_known(_whole(reply.text))
-        return reply if clean == reply.text else dataclasses.replace(reply, text=clean)
+        whole = _whole(reply.text)
+        return reply if whole == reply.text else dataclasses.replace(reply, text=whole)
 
     async def _send(self, model: Model, request: Request) -> Reply:
         """The call itself. A job that was asked to stop while it queued does not make it any more."""

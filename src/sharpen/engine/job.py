@@ -361,9 +361,10 @@ class Job:
             last = failed[-1].failure
             assert last is not None
             kinds = sorted({str(outcome.failure.kind) for outcome in failed if outcome.failure is not None})
+            most = "" if len(failed) == wanted else f"; at most {share:.0%} may"
             raise TooManyFailures(
-                f"{len(failed)} of {wanted} rollouts failed for reasons that are not the agent's ({', '.join(kinds)}); "
-                f"at most {self.runtime.max_failures:.0%} may. The last one said: {last.message}"
+                f"{len(failed)} of {wanted} rollouts failed for reasons that are not the agent's ({', '.join(kinds)})"
+                f"{most}. The last one said: {last.message}"
             )
 
     def _broke_off(self, number: int) -> bool:

@@ -76,7 +76,12 @@ class LiveAttempt:
             request = dataclasses.replace(request, temperature=self.sampling.temperature)
         draw = [self.sampling.seed, self._scope[2], self._calls]
         self._calls += 1
-        reply = await self._gateway.complete(role, request, draw)
+        try:
+            reply = await self._gateway.complete(role, request, draw)
+        except ModelError as error:
+            if error.usage != NOTHING:
+                self.usage[role] = self.usage.get(role, NOTHING) + error.usage
+            raise
         self.usage[role] = self.usage.get(role, NOTHING) + reply.usage
         return reply
 

@@ -19,11 +19,12 @@ import os
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 from sharpen.core.chat import Message, Reply
 from sharpen.core.digest import Json, encoder
@@ -118,7 +119,7 @@ class Ledger:
         for start in range(0, len(asked), _CHUNK):
             chunk = asked[start : start + _CHUNK]
             marks = ",".join("?" * len(chunk))
-            rows = self._db.execute(f"SELECT key,hard,soft,usage,measures FROM rollouts WHERE key IN ({marks})", chunk)
+            rows = self._rows(f"SELECT key,hard,soft,usage,measures FROM rollouts WHERE key IN ({marks})", chunk)
             found.update(
                 (key, Scored(hard, soft, _usage(used), _measures(more))) for key, hard, soft, used, more in rows
             )
@@ -128,10 +129,10 @@ class Ledger:
         """A stored rollout in full, trajectory included."""
         self._commit()
         asked = "SELECT item,hard,soft,usage,body,measures FROM rollouts WHERE key=?"
-        row = self._db.execute(asked, (key,)).fetchone()
-        if row is None:
+        rows = self._rows(asked, (key,))
+        if not rows:
             return None
-        item, hard, soft, usage, body, measures = row
+        item, hard, soft, usage, body, measures = rows[0]
         answer, feedback, trajectory = json.loads(_read(body))
         messages = tuple(Message(role, content) for role, content in trajectory)
         return Outcome(_read(item), hard, soft, answer, feedback, messages, _usage(usage), measures=_measures(measures))
@@ -156,11 +157,11 @@ class Ledger:
             return None
         if key in self._replies:
             self._commit()
-        row = self._db.execute("SELECT text,finish,tool_calls,usage FROM replies WHERE key=?", (key,)).fetchone()
-        if row is None:
+        rows = self._rows("SELECT text,finish,tool_calls,usage FROM replies WHERE key=?", (key,))
+        if not rows:
             self._note_in_vain()
             return None
-        text, finish, tool_calls, usage = row
+        text, finish, tool_calls, usage = rows[0]
         calls = tuple(json.loads(tool_calls)) if tool_calls != "[]" else ()
         return Reply(_read(text), Usage(*json.loads(usage)), finish, tool_calls=calls)
 
@@ -183,7 +184,7 @@ class Ledger:
         """How many rollouts and replies are stored."""
         self._commit()
         tables = ("rollouts", "replies")
-        return {table: self._db.execute(f"SELECT COUNT(*) FROM {table}").fetchone()[0] for table in tables}
+        return {table: self._rows(f"SELECT COUNT(*) FROM {table}")[0][0] for table in tables}
 
     def _check_version(self) -> None:
         asked = "SELECT value FROM about WHERE name='schema_version'"
@@ -203,8 +204,16 @@ class Ledger:
         if self._paid_replies is None and self._asked_in_vain == _IN_VAIN:
             self._commit()
             self._paid_replies = _Filter()
-            for (key,) in self._db.execute("SELECT key FROM replies"):
+            for (key,) in self._rows("SELECT key FROM replies"):
                 self._paid_replies.add(key)
+
+    def _rows(self, query: str, values: Sequence[object] = ()) -> list[Any]:
+        try:
+            return self._db.execute(query, values).fetchall()
+        except sqlite3.Error as error:
+            raise StorageError(
+                f"cannot read the ledger {self.path}: {error}; if the file is damaged, put back a copy of it, or begin anew"
+            ) from error
 
     def _raise_if_broken(self) -> None:
         if self._error is not None:

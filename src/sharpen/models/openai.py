@@ -236,9 +236,9 @@ class OpenAIModel:
             try:
                 answer = json.loads(answer)
             except ValueError:
-                raise http_errors.bad_reply(self.name, f"not JSON: {answer[:200]!r}") from None
+                raise self._unusable(f"not JSON: {answer[:200]!r}") from None
         if not isinstance(answer, Mapping):
-            raise http_errors.bad_reply(self.name, f"{type(answer).__name__} instead of an object")
+            raise self._unusable(f"{type(answer).__name__} instead of an object")
         choices = answer.get("choices")
         if not choices:
             raise self._without_choices(answer)
@@ -250,9 +250,9 @@ class OpenAIModel:
             finish = choice.get("finish_reason") or "stop"
             usage = self._usage(request, answer.get("usage"), text)
         except (KeyError, TypeError, AttributeError, IndexError, ValueError) as error:
-            raise http_errors.bad_reply(self.name, f"{type(error).__name__}: {error}") from None
+            raise self._unusable(f"{type(error).__name__}: {error}", answer) from None
         if not isinstance(text, str):
-            raise http_errors.bad_reply(self.name, f"the content is {type(text).__name__}, not a text")
+            raise self._unusable(f"the content is {type(text).__name__}, not a text", answer)
         if "stop" in dialect.dropped:
             text = _cut_at(text, request.stop)
         return Reply(text, usage, str(finish), tool_calls=calls)
@@ -262,17 +262,24 @@ class OpenAIModel:
         error = answer.get("error")
         if isinstance(error, Mapping) and str(error.get("code", "")).isdigit():
             return http_errors.from_status(self.name, int(error["code"]), answer, {})
-        return http_errors.bad_reply(self.name, f"no choices in {str(answer)[:200]}")
+        return self._unusable(f"no choices in {str(answer)[:200]}", answer)
 
-    def _usage(self, request: Request, usage: Mapping[str, Json] | None, text: str) -> Usage:
-        if usage is None:
-            # A server that counts nothing is charged the most it can have used, so that no cap is passed unseen.
-            prompt, cached, completion = _most_prompt_tokens(request), 0, len(text.encode())
-        else:
-            prompt = int(usage.get("prompt_tokens") or 0)
-            completion = int(usage.get("completion_tokens") or 0)
-            details = usage.get("prompt_tokens_details") or {}
-            cached = min(prompt, int(details.get("cached_tokens") or 0))
+    def _unusable(self, why: str, answer: Mapping[str, Json] | None = None) -> ModelError:
+        """An answer that can't be used was a call all the same, and cost what it says it did."""
+        error = http_errors.bad_reply(self.name, why)
+        told = {} if answer is None else answer.get("usage")
+        counts = [_counted(told, name) or 0 for name in ("prompt_tokens", "completion_tokens")]
+        error.usage = self._paid(counts[0], 0, counts[1])
+        return error
+
+    def _usage(self, request: Request, usage: Json, text: str) -> Usage:
+        # What a server does not count is charged at the most it can have been, so that no cap is passed unseen.
+        prompt = _counted(usage, "prompt_tokens") or _most_prompt_tokens(request)
+        completion = _counted(usage, "completion_tokens") or len(text.encode())
+        details = usage.get("prompt_tokens_details") if isinstance(usage, Mapping) else None
+        return self._paid(prompt, min(prompt, _counted(details, "cached_tokens") or 0), completion)
+
+    def _paid(self, prompt: int, cached: int, completion: int) -> Usage:
         money = None if self._price is None else self._price.cost(prompt, cached, completion)
         return Usage(1, prompt, cached, completion, money)
 
@@ -283,6 +290,12 @@ class _Refused(Exception):
     def __init__(self, field: str, error: ModelError) -> None:
         self.field = field
         self.error = error
+
+
+def _counted(usage: Json, name: str) -> int | None:
+    """A count that an endpoint reports; None where it is missing or no count."""
+    value = usage.get(name) if isinstance(usage, Mapping) else None
+    return int(value) if isinstance(value, int | float) and not isinstance(value, bool) and value > 0 else None
 
 
 def split_name(name: str) -> tuple[str, dict[str, str]]:
