@@ -9,7 +9,8 @@ from sharpen.bench.comparison.assembly import Compared, Verdict, Wish, compare_a
 from sharpen.bench.comparison.matchups import matchups
 from sharpen.bench.comparison.measure import Measure, choose
 from sharpen.bench.comparison.pairing import parse
-from sharpen.bench.comparison.planning import Pilot, least, plans, spreads_of
+from sharpen.bench.comparison.planning import Pilot, least, pilot_of, plans, spreads_of
+from sharpen.bench.comparison.spread import spreads
 from sharpen.bench.evidence.nouns import Arm, Cost, Run
 from sharpen.core.errors import UsageError
 from sharpen.report import comparison, comparison_files
@@ -102,10 +103,29 @@ class TestVerdict:
     def test_one_run_against_one_is_refused_with_the_difference(self) -> None:
         with pytest.raises(UsageError, match=r"differ by \+0.5, but one run says nothing"):
             compared(arm("a", {0: 0.25}), arm("b", {0: 0.75}))
+        with pytest.raises(
+            UsageError, match=r"1 run of a against 2 of b on t, which make one pair, differ by \+0.5, but"
+        ):
+            compared(arm("a", {0: 0.25}), arm("b", {0: 0.75, 1: 0.5}))
 
-    def test_a_share_against_per_cent_is_refused(self) -> None:
-        with pytest.raises(UsageError, match="looks like per cent"):
-            compared(arm("a", NOISY), arm("b", {seed: 100 * value for seed, value in NOISY.items()}))
+    def test_a_share_against_per_cent_is_remarked_on_since_it_may_be_right(self) -> None:
+        found = compared(arm("a", NOISY), arm("b", {seed: 100 * value for seed, value in NOISY.items()}))
+        assert found.verdict == Verdict.BETTER
+        assert any("if one is a share and the other per cent" in warning for warning in found.warnings)
+
+    def test_a_value_nothing_can_be_computed_from_is_named(self) -> None:
+        for values in ({0: 0.1, 1: 1e300}, {0: 0.1, 1: -1e300}):
+            with pytest.raises(UsageError, match=r"b on t, r1: reward is -?1e\+300"):
+                compared(arm("a", NOISY), arm("b", values))
+        largest = {seed: 9e69 * value for seed, value in NOISY.items()}
+        with np.errstate(all="raise"):
+            for pairs in ("auto", "none"):
+                assert np.isfinite(compared(arm("a", largest), arm("b", NOISY), pairs).rows[0].effect)
+
+    def test_one_value_of_each_run_is_no_curve_that_parts(self) -> None:
+        assert compared(arm("a", NOISY), arm("b", shifted(5.0))).diverged == (("t", None),)
+        old, new = (Arm(n, tuple(run(s, v + by, steps=4) for s, v in NOISY.items())) for n, by in (("a", 0), ("b", 5)))
+        assert compared(old, new).diverged[0][1] is not None
 
 
 class TestSeveral:
@@ -129,7 +149,36 @@ class TestSeveral:
             compare_all(matchups([("s", arms)], None), Wish(REWARD)),
         )
         assert alone[0].verdict == Verdict.BETTER and both[0].verdict == Verdict.OPEN
-        assert any("no row here can come below 0.062" in warning for warning in both[0].warnings)
+        assert any(
+            "b against base: adjusted for 2 tests, no row can come below 0.062" in warning
+            for warning in both[0].warnings
+        )
+
+    def test_what_passes_before_it_leaves_a_row_its_reach(self) -> None:
+        tasks, many = ("x", "y", "z"), dict(enumerate(np.linspace(0.3, 0.6, 14)))
+        better = {seed: value + 0.5 + seed / 100 for seed, value in many.items()}
+        base, b = (Arm(n, tuple(r for t in tasks for r in arm(n, v, t).runs)) for n, v in (("a", many), ("b", better)))
+        c = arm("c", {seed: better[seed] for seed in range(6)}, "x")
+        found = compare_all([(base, b), (base, c)], Wish(REWARD))
+        assert found[1].verdict == Verdict.BETTER and found[1].rows[0].adjusted == pytest.approx(2**-5)
+        assert not any("can come below" in warning for one in found for warning in one.warnings)
+        assert comparison.family(found).startswith("Holm's rule over 4 tests in 2 comparisons. Over all tasks")
+
+    def test_arms_without_any_spread_are_proven_by_their_number_alone(self) -> None:
+        def constant(name: str, by: float, seeds: int) -> Arm:
+            return Arm(name, tuple(run(s, 0.5 + 0.1 * s + by, task=task) for task in "xy" for s in range(seeds)))
+
+        few = compared(constant("a", 0.0, 2), constant("b", 0.01, 2), margin=0.05)
+        assert few.pooled is not None and few.pooled.p == pytest.approx(2 / 2**4)
+        assert few.verdict == Verdict.OPEN
+        assert "p = 0.125, 4 pairs in all" in comparison.sentence(few)
+        assert comparison.family([few]).endswith("by turning signs, since no task has any spread.")
+        many = compared(constant("a", 0.0, 6), constant("b", 0.01, 6))
+        assert many.verdict == Verdict.BETTER and many.p == pytest.approx(2 / 2**12)
+        flat = [Arm(n, tuple(run(s, v, task=t) for t in "xy" for s in range(2))) for n, v in (("a", 0.5), ("b", 0.6))]
+        apart = compared(*flat, pairs="none")
+        assert apart.p == pytest.approx(2 / 2**4) and apart.verdict == Verdict.OPEN
+        assert "4 against 4 runs in all" in comparison.sentence(apart)
 
     def test_the_interval_over_tasks_is_that_of_independent_means(self) -> None:
         rng = np.random.default_rng(1)
@@ -165,7 +214,7 @@ class TestWhatElseDiffers:
         new = Arm("b", (*(run(s, v + 0.1, version="2", commit="def", parameters=150.0) for s, v in NOISY.items()),
                         run(99, 0.1, name="broken", lacks="failed: no disk", steps=1)))  # fmt: skip
         said = " ".join(compared(old, new).warnings)
-        for words in ("versions are not the same", "git commits", "parameter counts", "broken failed: no disk"):
+        for words in ("versions are not the same", "git commits", "parameter counts", "broken of b on t failed: no disk"):
             assert words in said
 
     def test_curves_of_unequal_length_are_compared_over_what_both_cover(self) -> None:
@@ -214,3 +263,26 @@ def test_plans_use_the_upper_limit_and_never_fewer_runs_than_a_test_needs() -> N
     assert careful.n == seen.n == least(True, 0.05) == 6
     small = plans(spreads, pilot, paired=True, effect=0.01, n=None, target=0.8, alpha=0.05)
     assert small[0].n is not None and small[1].n is not None and small[0].n > small[1].n
+
+
+def test_the_spread_of_steps_counts_nobody_as_arrived_who_never_was() -> None:
+    def climbing(name: str, rates: list[float]) -> Arm:
+        grid = tuple(float(step) for step in range(11))
+        runs = [
+            Run(f"{name}{n}", "here", "", n, {"reward": Curve(grid, tuple(rate * step for step in grid), "reward")})
+            for n, rate in enumerate(rates)
+        ]
+        return Arm(name, tuple(runs))
+
+    measure = Measure("reward", "steps_to", threshold=1.0)
+    some, none = climbing("some", [0.2, 0.25, 0.5, 0.05]), climbing("none", [0.01, 0.02, 0.03, 0.04])
+    found, *others = spreads([some, none], measure, threshold=0.05, most=None, paired=False)
+    assert not others and found.values == pytest.approx((5.0, 4.0, 2.0, 10.0))
+    said = " ".join(found.notes)
+    assert "1 of 4 runs never came to 1: mean and spread are of steps up to 10" in said
+    assert "left out: none: none of 4 runs came to 1" in said
+    with pytest.raises(UsageError, match="none of 4 runs came to 1"):
+        pilot_of([none], measure, None, pairs=False)
+    with pytest.raises(UsageError, match="none of 8 runs came to 1"):
+        pilot_of([none, climbing("other", [0.01] * 4)], measure, None, pairs=True)
+    assert pilot_of([none, some], measure, None, pairs=True).values == pytest.approx((-5.0, -6.0, -8.0, 0.0))

@@ -54,6 +54,57 @@ class TestTables:
         for name in ("index.csv", "floats.csv", "semicolons.csv", "tabs.tsv"):
             assert said(name) == said("plain.csv")
 
+    def test_blanks_around_cells_and_rows_of_empty_cells_say_nothing(self, tmp_path: Path) -> None:
+        path = table(
+            tmp_path / "t.csv", "arm ,seed, step,acc", "old,0,0,1", "old , 1,0,2", " old,1 ,1, 3", " ,,,", ",,, "
+        )  # fmt: skip
+        (arm,) = read(path)
+        assert (arm.name, [run.seed for run in arm.runs]) == ("old", [0, 1])
+        assert arm.runs[1].curves["acc"].values == (2, 3)
+
+    def test_without_steps_a_run_has_each_metric_once_in_one_row_or_in_several(self, tmp_path: Path) -> None:
+        for path in (
+            table(tmp_path / "wide.csv", "seed,phase,acc,loss", "0,train,,7", "0,eval,0.5,"),
+            table(tmp_path / "long.csv", "seed,metric,value", "0,loss,7", "0,acc,0.5"),
+        ):
+            run = only(path)
+            assert {name: (curve.steps, curve.values) for name, curve in run.curves.items()} == {
+                "acc": ((0,), (0.5,)),
+                "loss": ((0,), (7,)),
+            }
+
+    @pytest.mark.parametrize(
+        ("lines", "complaint", "cure"),
+        [
+            (
+                ("arm,seed,acc", "a,0,1", "a,1,2", "a,1,3"),
+                "4: seed 1 of a has acc twice, before in line 3",
+                "several tasks need a column task; ",
+            ),
+            (
+                ("env,note,seed,acc", "Pong,x,0,1", "Qbert,x,0,2"),
+                "3: seed 0 has acc twice, before in line 2",
+                "column env is not used: if it tells tasks apart, name it task; the steps of a curve need a column step",
+            ),
+            (
+                ("env,map,seed,task,step,acc", "A,x,0,t,5,1", "B,y,0,t,5,2"),
+                "3: seed 0 on t has acc at step 5 twice, before in line 2",
+                "columns env, map are not used: if one tells runs apart, name it run; another run",
+            ),
+            (
+                ("level,seed,metric,value", "1,0,acc,1", "1,0,loss,1", "2,0,acc,2"),
+                "4: seed 0 has acc twice, before in line 2",
+                "column level is not used",
+            ),
+        ],
+    )
+    def test_a_second_value_of_a_run_is_refused_with_what_would_tell_the_rows_apart(
+        self, tmp_path: Path, lines: Iterable[str], complaint: str, cure: str
+    ) -> None:
+        with pytest.raises(UsageError) as caught:
+            read(table(tmp_path / "t.csv", *lines))
+        assert f"t.csv:{complaint}; " in str(caught.value) and cure in str(caught.value)
+
     def test_a_chart_exported_from_wandb_is_read_without_its_edges(self, tmp_path: Path) -> None:
         path = table(
             tmp_path / "chart.csv", '"Step","a-seed3 - eval/score","a-seed3 - eval/score__MIN","a-seed3 - eval/score__MAX"',
@@ -73,6 +124,8 @@ class TestTables:
             (("step,reward", "0,1"), "no column run or seed"),
             (("run,step,reward", "a,0,1", "a,x,1"), ":3: step is 'x', which is not a number"),
             (("run,step,reward", "a,0,1", "a,0,2"), ":3: a has reward at step 0 twice, before in line 2"),
+            (("arm,seed,acc,acc", "a,0,1,2"), "the header has acc twice, as columns 3 and 4"),
+            (("arm,seed,acc", "a,,1", "a,,2"), ":3: the run without a seed of a has acc twice"),
             (("run,seed,step,reward", "a,0,0,1", "a,1,1,2"), ":3: a has seed 1 here and 0 before"),
             (("run,seed,step,reward", "a,0.5,0,1"), "seeds are whole numbers"),
             (("run,step,reward", "a,0,1,7"), ":2: 3 columns were expected"),

@@ -50,6 +50,23 @@ class TestWandbExports:
         assert [(arm.name, [run.seed for run in arm.runs]) for arm in arms] == [("a", [4, 5]), ("b", [4, 5])]
         assert arms[0].runs[1].curves["reward"].values == (6, 7) and arms[0].runs[0].task == "t"
 
+    def test_a_history_of_one_run_without_steps_is_in_order(self, tmp_path: Path) -> None:
+        for seed in (0, 1):
+            saved(tmp_path / "ppo" / f"{seed}.json", [{"seed": seed, "reward": 5.0}, {"seed": seed, "reward": 4.0}])
+        (arm,) = read(tmp_path / "ppo")
+        assert [(run.name, run.seed) for run in arm.runs] == [("0", 0), ("1", 1)]
+        assert (arm.runs[1].curves["reward"].steps, arm.runs[1].curves["reward"].values) == ((0, 1), (5, 4))
+
+    def test_a_table_of_seeds_has_a_run_for_each_and_refuses_a_second_row_without_a_step(self, tmp_path: Path) -> None:
+        rows = [{"arm": arm, "env": "A", "seed": seed, "acc": 1.0} for arm in ("a ", "b") for seed in (0, "1", 2.0)]
+        arms = read(saved(tmp_path / "t.json", rows))
+        assert [(arm.name, [run.seed for run in arm.runs]) for arm in arms] == [("a", [0, 1, 2]), ("b", [0, 1, 2])]
+        assert {run.curves["acc"].values for arm in arms for run in arm.runs} == {(1,)}
+        with pytest.raises(
+            UsageError, match=r"t.json: row 7: seed 2 of b has acc twice, before in row 6; column env is"
+        ):
+            read(saved(tmp_path / "t.json", [*rows, {**rows[-1], "env": "B"}]))
+
     def test_a_nan_as_a_text_spoils_its_metric_and_no_other(self, tmp_path: Path) -> None:
         run = only(saved(tmp_path / "a.json", [*ROWS, {"_step": 20, "reward": "NaN", "loss": 0.1}]))
         assert "the value at step 20 is nan" in run.faults["reward"]
@@ -64,6 +81,13 @@ class TestWandbExports:
             ('[{"_step": 0, "reward": 1},, 3]', "is no JSON: .* in line 1, column 28"),
             ("[1, 2]", "this is neither"),
             ('{"columns": ["_step", "reward"], "data": [[0, 1], [2]]}', "row 2 of data has not the 2 values"),
+            ('{"columns": ["seed", "acc", "acc"], "data": [[0, 1, 2]]}', "columns has acc twice"),
+            (
+                '[{"run": "a", "seed": 0, "acc": 1}, {"run": "a", "seed": 1, "acc": 1}]',
+                "row 2: a has seed 1 here and 0",
+            ),
+            ('[{"seed": "x", "acc": 1}]', "row 1: the seed is 'x'; seeds are whole numbers"),
+            ('[{"step": 0, "acc": 1}, {"acc": 2}]', "row 2 has no number for its step"),
             ('{"data": 3}', "a history is a list of rows"),
             ('[{"_step": 0, "note": "x"}]', "has no numbers for bad"),
             ('[{"_step": "x", "reward": 1}]', "row 1 has no number for its step"),

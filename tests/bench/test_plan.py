@@ -111,6 +111,16 @@ def test_a_planned_test_that_is_missing_still_counts_in_the_family() -> None:
     assert one.adjusted == pytest.approx(2 * one.p)
 
 
+def test_what_is_out_of_reach_in_another_family_is_not_said_of_the_planned_one() -> None:
+    plan = plan_of(tasks=["x", "y", "z"], seeds=6, family=["b on x"])
+    arms = [arm(name, by, ("x", "y", "z"), 6) for name, by in (("a", 0.0), ("b", 0.2))]
+    (loose,) = compare_all([(arms[0], arms[1])], Wish(Measure("test", "test")))
+    (one,) = held(plan, *arms).compared
+    assert any("no row can come below" in warning for warning in loose.warnings)
+    assert one.rows[0].adjusted == pytest.approx(2**-5)
+    assert not any("no row can come below" in warning for warning in one.warnings)
+
+
 def test_a_family_of_verdicts_leaves_single_tasks_exploratory() -> None:
     found = held(plan_of(tasks=["x", "y"], family=["b"]), arm("a", 0.0, ("x", "y")), arm("b", 0.1, ("x", "y")))
     (one,) = found.compared

@@ -90,7 +90,7 @@ def test_a_run_that_was_stopped_is_warned_of_and_left_out(beside: Program, studi
     story.write_text("".join(story.read_text().splitlines(keepends=True)[:30]))
     found = beside("compare", "study", "--runs", str(tmp_path / "runs"), "--json").json["comparisons"][0]
     assert found["rows"][0]["n_new"] == 5
-    assert any(f"{job} is not at its end" in warning for warning in found["warnings"])
+    assert any(f"{job} of reflact on codebook is not at its end" in warning for warning in found["warnings"])
 
 
 def test_a_table_is_compared_and_drawn_and_written(program: Program, tmp_path: Path) -> None:
@@ -128,6 +128,9 @@ def test_variance_says_how_many_runs_are_enough(program: Program, tmp_path: Path
     needed = found["enough"]["runs_needed"]
     assert widths[needed - 2] <= 0.05 < widths[needed - 3]
     assert (tmp_path / "variance.png").exists()
+    for more, fewest in ((), 4), (("--paired",), 6):
+        (found,) = program("variance", f"{path}@a", *more, "--json").json["arms"]
+        assert [row["runs"] for row in found["enough"]["rows"] if row["detectable"] is None] == list(range(2, fewest))
     assert "does not shrink with n" in " ".join(program("variance", f"{path}@a").out.split())
 
 

@@ -110,6 +110,16 @@ def test_resume_of_a_finished_run_says_so_and_changes_nothing(trained: Program) 
     assert (job_of(only_run()) / "events.jsonl").read_bytes() == before
 
 
+def test_deleted_checkpoints_of_a_finished_run_are_made_again_at_no_cost(trained: Program) -> None:
+    home = job_of(only_run()) / "checkpoints"
+    before = {path.relative_to(home): path.read_bytes() for path in home.rglob("*") if path.is_file()}
+    told = story(home.parent)
+    shutil.rmtree(home)
+    assert trained("resume", "latest", "-q").code == 0
+    assert {path.relative_to(home): path.read_bytes() for path in home.rglob("*") if path.is_file()} == before
+    assert story(home.parent) == told
+
+
 def test_verify_tells_the_story_again_and_pays_nothing(trained: Program) -> None:
     ran = trained("resume", only_run().name, "--verify", "--json")
     assert ran.code == 0

@@ -18,7 +18,7 @@ from sharpen.report.page.curves import Banded, Pin, curves
 from sharpen.report.page.dots import Group, Pair, dots
 from sharpen.report.page.forest import Row, Value, forest
 from sharpen.report.page.heat import Column, heat
-from sharpen.report.page.marks import LETTER, Area, Picture, Words, fitted
+from sharpen.report.page.marks import LETTER, Area, Line, Picture, Words, fitted
 from sharpen.report.page.panels import grid, on_paper
 from sharpen.report.page.radar import radar
 from sharpen.stats.normalise import Reference
@@ -54,6 +54,25 @@ def test_returns_of_any_size_their_pins_and_second_scale_stay_on_the_paper(
     all_inside(on_paper(dots("x", "title", groups, pairs, "score", normal)))
     rows = [Row(name, (Value(row[0], low, row[-1]),)) for name, row in series]
     all_inside(on_paper(forest("x", "title", rows, (), "score", normal=normal)))
+
+
+def test_what_leaves_the_scale_is_cut_where_it_crosses_the_edge() -> None:
+    steps, values = (0.0, 1.0, 2.0, 3.0), (4.0, 0.5, 0.5, -1.5)
+    low, high = tuple(value - 0.25 for value in values), tuple(value + 0.25 for value in values)
+    made = curves("x", "title", [Banded("one", steps, values, low, high)], "step", "score", within=(0.0, 1.0))
+    grid_lines = [mark.points for mark in made.marks if isinstance(mark, Line) and mark.colour == "grid"]
+    (left, foot), (right, top) = grid_lines[0][0], grid_lines[-1][1]
+
+    def told(points: tuple[tuple[float, float], ...]) -> list[tuple[float, float]]:
+        return [(round(3 * (x - left) / (right - left), 3), round((foot - y) / (foot - top), 3)) for x, y in points]
+
+    (line,) = (mark for mark in made.marks if isinstance(mark, Line) and mark.colour == "c0")
+    assert told(line.points) == [(0.857, 1.0), (1.0, 0.5), (2.0, 0.5), (2.25, 0.0)]
+    areas = [mark for mark in made.marks if isinstance(mark, Area) and mark.colour == "c0"]
+    assert [spot.title for spot in areas[1:]] == ["one, step 1: 0.5", "one, step 2: 0.5"]
+    assert sorted(told(areas[0].points)) == [
+        (0.786, 1.0), (0.929, 1.0), (1.0, 0.25), (1.0, 0.75), (2.0, 0.25), (2.0, 0.75), (2.125, 0.0), (2.375, 0.0),
+    ]  # fmt: skip
 
 
 @given(ANY, st.floats(0.1, 1e4), st.sampled_from([-1.0, 1.0]), st.sampled_from([1.0, 100.0]))

@@ -14,10 +14,11 @@ import pytest
 from sharpen.bench.comparison.assembly import Wish, compare_all
 from sharpen.bench.comparison.matchups import matchups
 from sharpen.bench.comparison.measure import choose
+from sharpen.bench.comparison.spread import spreads
 from sharpen.bench.evidence.sources import arms_of
 from sharpen.cli.app import run
 from sharpen.report import pictures
-from sharpen.report.page.marks import Picture
+from sharpen.report.page.marks import Line, Picture
 from sharpen.report.page.panels import on_paper
 
 
@@ -83,6 +84,25 @@ def test_spreads_of_all_arms_are_drawn_under_each_other(tmp_path: Path) -> None:
     shown = words(made.read_text(encoding="utf-8"))
     assert shown.count("How well the mean is known") == 12
     assert "the first 12 of 20 arms and tasks" in " ".join(shown)
+
+
+def test_two_runs_are_off_the_scale_and_too_few_for_an_exact_test_have_no_point(tmp_path: Path) -> None:
+    path = table(tmp_path / "t.csv", 1, 1, 4, 1)
+    arms = arms_of(str(path), tmp_path, by="arm", scorer=None)
+    measure = choose(arms)
+    for paired, fewest in ((False, 4), (True, 6)):
+        made = pictures.enough(spreads(arms, measure, threshold=0.05, most=None, paired=paired), measure, paired=paired)
+        lines = [
+            mark.points for mark in made.marks if isinstance(mark, Line) and mark.width > 2 and mark.colour == "c0"
+        ]
+        width, shows = lines[0], lines[1]
+        aims = [mark.points for mark in made.marks if isinstance(mark, Line) and mark.width > 2 and mark.colour == "c1"]
+        starts = [
+            2 + 18 * (line[0][0] - aim[0][0]) / (aim[-1][0] - aim[0][0])
+            for line, aim in zip((width, shows), aims, strict=True)
+        ]
+        assert 2.5 < starts[0] < 3
+        assert starts[1] == pytest.approx(fewest)
 
 
 @pytest.mark.parametrize("kind", ["png", "pdf"])

@@ -23,6 +23,7 @@ def test_the_row_of_all_runs_is_the_interval_of_their_mean() -> None:
     assert row.half_width.low < row.half_width.value < row.half_width.high * 1.05
     effect = smallest_effect(15, found.spread, paired=False)
     assert effect is not None
+    assert row.detectable is not None
     assert row.detectable.value == pytest.approx(effect / found.mean, rel=1e-6)
 
 
@@ -63,3 +64,6 @@ def test_one_run_says_nothing_about_spread() -> None:
 def test_runs_that_are_all_alike_are_still_too_few_for_an_exact_test() -> None:
     assert enough([0.5] * 6).detectable_needed == 4
     assert enough([0.5] * 6, paired=True).detectable_needed == 6
+    for paired, fewest in ((False, 4), (True, 6)):
+        rows = enough(RUNS, paired=paired).rows
+        assert [row.runs for row in rows if row.detectable is None] == list(range(2, fewest))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,19 @@ if TYPE_CHECKING:
     from sharpen.bench.runner import Parts
     from sharpen.cli.running import Output
     from sharpen.engine.job import Job
+    from sharpen.engine.spec import JobSpec
+
+
+_WORDS = {
+    "task_version": "the task's code or metric",
+    "splits": "the task's data",
+    "candidate": "the skill it starts from",
+    "trainer_version": "the trainer's version",
+    "params": "the trainer's settings",
+    "models": "a model",
+    "render": "how the skill is shown to the model",
+}
+"""The fields of a job that may change under it, and what they are to a user."""
 
 
 @click.command()
@@ -26,7 +40,7 @@ def command(run: str, budget: str | None, verify: bool, runs: Path, as_json: boo
     """Carry on RUN (a path, a name, or `latest`) where it stopped.
 
     What is in the ledger is not paid for again. With --budget, a run that was ended by its budget goes on with the new
-    caps.
+    caps. Checkpoints of a finished run that were deleted are made again.
     """
     from sharpen.bench.layout import find_run
     from sharpen.bench.study import is_study
@@ -41,7 +55,8 @@ def command(run: str, budget: str | None, verify: bool, runs: Path, as_json: boo
     status = _status(folder, parts)
     if verify:
         return _verify(folder, parts, status, output)
-    if status == "done" or (status == "budget" and caps is None):
+    ended = status == "done" or (status == "budget" and caps is None)
+    if ended and (folder.job(parts.setup.spec.job_id) / "checkpoints" / "best").exists():
         return _at_its_end(folder, parts, status, output)
     if caps is not None:
         _keep_config(folder, parts)
@@ -69,11 +84,24 @@ def rebuild(folder: RunFolder, caps: dict[str, int | float] | None = None) -> Pa
     parts = build(load(folder.config, options.settings(budget=caps)), folder)
     jobs = folder.manifest["jobs"]
     if parts.setup.spec.job_id not in jobs:
+        changed = _changed(folder, parts.setup.spec) or "a task, a model or a trainer"
         raise UsageError(
-            f"{folder.path}: its configuration now stands for job {parts.setup.spec.job_id}, not for {', '.join(jobs)}: "
-            "a task, a model or a trainer has changed since; resume it with the version in meta/manifest.json"
+            f"{folder.path}: {changed} is not what it was when the run began, so it would be another job; put back what it "
+            f"was (the run began with sharpen {folder.manifest.get('sharpen')}), or begin a new run"
         )
     return parts
+
+
+def _changed(folder: RunFolder, spec: JobSpec) -> str:
+    """What a job is now that it was not when it began, in words; empty where that is not known."""
+    from sharpen.bench.layout import read_json
+
+    found = []
+    for path in folder.path.glob("jobs/*/job_meta.json"):
+        before = read_json(path)
+        now = {name: json.loads(json.dumps(getattr(spec, name))) for name in _WORDS}
+        found += [words for name, words in _WORDS.items() if name in before and before[name] != now[name]]
+    return " and ".join(dict.fromkeys(found))
 
 
 def _status(folder: RunFolder, parts: Parts) -> str:

@@ -8,7 +8,7 @@ from rich.text import Text
 
 from sharpen.bench.comparison.assembly import Compared, Verdict
 from sharpen.bench.comparison.differences import NOTHING
-from sharpen.bench.comparison.pooling import Pooled
+from sharpen.bench.comparison.pooling import FLIPS, STUDENT, Pooled
 from sharpen.bench.comparison.rows import ITEMS, MOST_MORE, Row
 from sharpen.report import text
 from sharpen.report.closing import Block, heading, table
@@ -103,7 +103,7 @@ def _figures(one: Compared) -> str:
     adjusted = ""
     if one.tests > 1 and one.adjusted is not None:
         adjusted = f" ({p_value(one.adjusted)} adjusted for {one.tests} comparisons)"
-    many = counted(row) if over is None else f"{sum(row.n for row in one.rows)} {row.over} in all"
+    many = counted(row) if over is None else f"{counted_together(one.rows)} in all"
     scale = " normalised" if over is not None and over.normalised else ""
     if over is None and row.normalised is not None:
         told = row.normalised.effect
@@ -136,17 +136,38 @@ def counted(row: Row) -> str:
     return f"{row.n_old} against {row.n_new} runs"
 
 
+def counted_together(rows: Sequence[Row]) -> str:
+    """How much evidence several tasks rest on: a seed counts on each of them."""
+    pairs = sum(row.n for row in rows if row.paired and row.over != ITEMS)
+    items = sum(row.n for row in rows if row.paired and row.over == ITEMS)
+    told = [text.plural(n, word) for n, word in ((pairs, "pair"), (items, "item")) if n]
+    apart = [row for row in rows if not row.paired]
+    if apart:
+        told.append(f"{sum(row.n_old for row in apart)} against {sum(row.n_new for row in apart)} runs")
+    return " and ".join(told)
+
+
 def family(found: Sequence[Compared]) -> str:
     """Which tests were adjusted together."""
     one = found[0]
-    tasks = max(len(each.rows) for each in found)
     if one.row_tests <= 1:
         return "One test; nothing to adjust for."
-    scaled = " of normalised scores" if one.pooled_normalised is not None else ""
-    return (
-        f"Holm's rule over {one.row_tests} tests: {text.plural(tasks, 'task')} x {text.plural(len(found), 'comparison')}. "
-        f"Over all tasks: the mean difference{scaled}, each task counting the same."
-    )
+    tasks, comparisons = {len(each.rows) for each in found}, text.plural(len(found), "comparison")
+    each = max(tasks)
+    # Arms that lack a task, and plans of a few tests, have another number of them than tasks times comparisons.
+    whole = len(tasks) == 1 and each * len(found) == one.row_tests
+    said = f"Holm's rule over {one.row_tests} tests"
+    said += f": {text.plural(each, 'task')} x {comparisons}." if whole else f" in {comparisons}."
+    tests = {each.over_tasks.test for each in found if each.over_tasks is not None}
+    if not tests:
+        return said
+    how = {
+        (STUDENT,): "a t test",
+        (FLIPS,): "turning signs, since no task has any spread",
+        (STUDENT, FLIPS): "a t test, or by turning signs where no task has any spread",
+    }[tuple(test for test in (STUDENT, FLIPS) if test in tests)]
+    scaled = " of normalised scores" if any(each.pooled_normalised is not None for each in found) else ""
+    return f"{said} Over all tasks: the mean difference{scaled}, each task counting the same, by {how}."
 
 
 def number(value: float | None, *, sign: bool = False) -> str:

@@ -22,6 +22,7 @@ from sharpen.stats.normalise import Reference
 
 _MOST_TASKS = 12
 """Of more tasks than this only the effects are drawn: nobody looks at forty panels."""
+_SHORTEST = 2
 _MOST_PAIRS = 60
 """More pairs than this are not joined, and none where lines would run through the columns of other arms."""
 
@@ -118,20 +119,21 @@ def _enough(found: Spread, *, paired: bool) -> Picture:
 
 
 def _bands(
-    title: str, label: str, runs: tuple[float, ...], bands: Sequence[Band], found: Spread, needed: int | None,
+    title: str, label: str, runs: tuple[float, ...], bands: Sequence[Band | None], found: Spread, needed: int | None,
     more: Sequence[Banded],
 ) -> Picture:  # fmt: skip
-    """One panel, in per cent of the mean. The band of two runs is so wide that it would flatten all the others."""
+    """One panel, in per cent of the mean. The value of two runs is so large that it would flatten all the others: the line
+    comes from above."""
     wanted = 100 * found.enough.threshold
-    seen = [band.value for band in bands[min(1, len(bands) - 1) :] if math.isfinite(band.value)]
+    kept = [(n, band) for n, band in zip(runs, bands, strict=True) if band is not None and math.isfinite(band.value)]
+    seen = [band.value for n, band in kept if n > _SHORTEST] or [band.value for _, band in kept]
     top = max(150 * max(seen, default=0.0), 2 * wanted, *(value for one in more for value in one.values), 1e-6)
-    kept = [place for place, band in enumerate(bands) if math.isfinite(band.value)]
     made = Banded(
         label,
-        tuple(runs[place] for place in kept),
-        tuple(100 * bands[place].value for place in kept),
-        tuple(100 * bands[place].low for place in kept),
-        tuple(100 * bands[place].high for place in kept),
+        tuple(n for n, _ in kept),
+        tuple(100 * band.value for _, band in kept),
+        tuple(100 * band.low for _, band in kept),
+        tuple(100 * band.high for _, band in kept),
     )
     aim = Banded(f"wanted: {found.enough.threshold:.3g} of the mean", (runs[0], runs[-1]), (wanted, wanted))
     at = () if needed is None else (float(needed), float(needed))

@@ -40,18 +40,28 @@ def fixed(plan: Plan, lock: Lock, fresh: bool) -> Iterator[Block]:
 
 
 def warnings(plan: Plan) -> list[str]:
-    """Looks at which nothing can be found, whatever the runs show."""
-    if plan.pairs == "none" or plan.over == "items":
+    """Looks at which nothing can be found on one task, whatever the runs show. Over several tasks a t test decides, which
+    has no such least number."""
+    exact = _exact_tests(plan)
+    if plan.pairs == "none" or plan.over == "items" or exact == 0:
         return []
+    where = "" if plan.one_task else " on a single task"
     found = []
-    for look in plan.bars(plan.alpha / plan.tests):
+    for look in plan.bars(plan.alpha / exact):  # at best the verdicts over all tasks have passed before
         least = pairs_needed(look.level)
         if look.runs < least:
             found.append(
-                f"at {look.runs} seeds nothing can be found: so few pairs can't come to p = {look.level:.3g}; that "
+                f"at {look.runs} seeds nothing can be found{where}: so few pairs can't come to p = {look.level:.3g}; that "
                 f"takes {least}"
             )
     return found
+
+
+def _exact_tests(plan: Plan) -> int:
+    """How many tests of the family that decides are of one task, by turning the signs of its pairs."""
+    if plan.one_task or plan.listed is None:
+        return plan.tests if plan.one_task else 0
+    return sum(plan.covers(arm, task) for arm in plan.arms for task in plan.tasks)
 
 
 def held(found: Held) -> Iterator[Block]:

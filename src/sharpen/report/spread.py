@@ -14,6 +14,7 @@ from sharpen.core.digest import Json
 from sharpen.report.closing import Block, heading, table
 from sharpen.report.comparison import number
 from sharpen.report.comparison_files import finite
+from sharpen.report.text import NOTHING
 from sharpen.stats.enough import Band
 
 SCHEMA_VERSION = 1
@@ -24,12 +25,14 @@ def blocks(found: Sequence[Spread], measure: Measure, paired: bool) -> Iterator[
     for one in found:
         yield Text(sentence(one, measure))
         yield from (Text(f"  {note}", style="yellow") for note in one.notes)
+    dashed = any(row.detectable is None for one in found for row in one.enough.rows)
     for one in found:
         yield heading(f"{one.name}: what n runs can say, in per cent of the mean")
         yield _table(one, paired)
     yield Text(
         "Each is followed by a 95 % band from drawing the runs at hand again. The coefficient of variation describes the "
-        "data and does not shrink with n: it says nothing about how many runs are enough.",
+        "data and does not shrink with n: it says nothing about how many runs are enough."
+        + (" A dash: so few show nothing in an exact test, whatever they show." if dashed else ""),
         style="dim",
     )
 
@@ -64,7 +67,9 @@ def _table(one: Spread, paired: bool) -> Block:
     return made
 
 
-def _band(band: Band) -> str:
+def _band(band: Band | None) -> str:
+    if band is None:
+        return NOTHING
     return f"{_per_cent(band.value)} [{_per_cent(band.low)}, {_per_cent(band.high)}]"
 
 

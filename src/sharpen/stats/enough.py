@@ -30,12 +30,13 @@ class Band:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What `runs` runs can say. `half_width` and `detectable` are relative to the mean; `variation` is the coefficient of
-    variation of the first `runs` runs as they were given."""
+    """What `runs` runs can say. `half_width` and `detectable` are relative to the mean; `detectable` is None where an exact
+    test of so few finds nothing, whatever they show. `variation` is the coefficient of variation of the first `runs` runs as
+    they were given."""
 
     runs: int
     half_width: Band
-    detectable: Band
+    detectable: Band | None
     variation: float
 
 
@@ -76,16 +77,16 @@ def enough(
         [block.std(axis=1, ddof=1) / np.maximum(np.abs(block.mean(axis=1)), 1e-300) for block in blocks]
     )
     ratio = Band(spread / scale if scale else math.inf, *(float(q) for q in np.quantile(drawn, [0.025, 0.975])))
+    fewest = pairs_needed(ALPHA) if paired else runs_needed(ALPHA)
     rows = []
     for n in range(2, most + 1):
         width = student.critical(level, n - 1) / math.sqrt(n)
         shows = smallest_effect(n, 1.0, paired=paired, target=target, alpha=ALPHA) or math.inf
         first = data[:n]
         variation = float(first.std(ddof=1)) / abs(float(first.mean())) if first.mean() else math.inf
-        rows.append(Row(n, _times(ratio, width), _times(ratio, shows), variation))
+        rows.append(Row(n, _times(ratio, width), _times(ratio, shows) if n >= fewest else None, variation))
     first_narrow = next((row.runs for row in rows if row.half_width.value <= threshold), None)
-    fewest = pairs_needed(ALPHA) if paired else runs_needed(ALPHA)  # fewer show nothing in an exact test
-    first_shown = next((row.runs for row in rows if row.runs >= fewest and row.detectable.value <= threshold), None)
+    first_shown = next((row.runs for row in rows if row.detectable and row.detectable.value <= threshold), None)
     return Enough(tuple(rows), mean, spread, threshold, first_narrow, first_shown)
 
 

@@ -14,7 +14,7 @@ from enum import StrEnum
 from sharpen.bench.comparison import differences, rows
 from sharpen.bench.comparison.differences import ArmCost, Flips, Setting
 from sharpen.bench.comparison.matchups import able
-from sharpen.bench.comparison.measure import Measure, sorted_out
+from sharpen.bench.comparison.measure import Measure, check_sizes, looked_over
 from sharpen.bench.comparison.pairing import BY_SEED, Pairing, paired
 from sharpen.bench.comparison.pooling import Pooled, pooled
 from sharpen.bench.comparison.references import Given, normalised, references
@@ -22,8 +22,9 @@ from sharpen.bench.comparison.rows import Row
 from sharpen.bench.evidence.nouns import Arm, Run
 from sharpen.core.errors import UsageError
 from sharpen.stats.arms import Margin
-from sharpen.stats.curves import divergence
+from sharpen.stats.curves import common, divergence
 from sharpen.stats.errors import BadData
+from sharpen.stats.exact import Test
 from sharpen.stats.multiple import holm
 from sharpen.stats.normalise import Reference
 
@@ -103,10 +104,10 @@ def compare_all(pairs: Sequence[tuple[Arm, Arm]], wish: Wish, notes: Sequence[st
         own = tuple(row if row.p is None else replace(row, adjusted=next(adjusted)) for row in one.rows)
         p = None if one.p is None else next(decided)
         whole = replace(one, rows=own, adjusted=p, tests=len(deciding), row_tests=len(tested))
-        whole = replace(whole, warnings=(*whole.warnings, *_out_of_reach(own, len(tested), 1 - wish.level)))
         found = p is not None and p <= 1 - wish.level
         final.append(replace(whole, verdict=verdict_of(whole, wish, found=found)))
-    return final
+    beyond = out_of_reach(final, wish)
+    return [replace(one, warnings=(*one.warnings, *said)) for one, said in zip(final, beyond, strict=True)]
 
 
 def comparable(
@@ -135,15 +136,28 @@ def known_references(met: Sequence[tuple[Arm, Arm]], wish: Wish) -> tuple[dict[s
     return references(arms, list(tasks), wish.measure, wish.normalise)
 
 
-def _out_of_reach(made: Sequence[Row], tests: int, alpha: float) -> list[str]:
-    """A family so large, or values so few, that no row of its own can be a finding whatever it shows."""
-    best = min((row.result.test.smallest_p for row in made if row.result is not None), default=0.0)
-    if best > alpha or best * tests <= alpha:
-        return []
-    return [
-        f"adjusted for {tests} tests, no row here can come below {best * tests:.2g}, whatever it shows: take more "
-        f"{made[0].over}, or fewer comparisons at once"
-    ]
+def out_of_reach(found: Sequence[Compared], wish: Wish) -> list[list[str]]:
+    """Of each comparison whether the family is so large, or its values so few, that none of its rows can be a finding beside
+    what the other rows of the family show, whatever it shows itself."""
+    alpha = 1 - wish.level
+    family = [(at, row.result.test) for at, one in enumerate(found) for row in one.rows if row.result is not None]
+    said: list[list[str]] = []
+    for at, one in enumerate(found):
+        own = [place for place, (whose, _) in enumerate(family) if whose == at]
+        alone = min((family[place][1].smallest_p for place in own), default=1.0)
+        best = min((_at_best([test for _, test in family], place) for place in own), default=0.0)
+        said.append([])
+        if alone <= alpha < best:
+            said[at].append(
+                f"{one.new} against {one.old}: adjusted for {len(family)} tests, no row can come below {best:.2g} beside "
+                f"what the others show: take more {one.rows[0].over}, or fewer comparisons at once"
+            )
+    return said
+
+
+def _at_best(tests: Sequence[Test], place: int) -> float:
+    """The adjusted p of one test of a family, if it were as small as its design allows."""
+    return holm([test.smallest_p if at == place else test.p for at, test in enumerate(tests)])[place]
 
 
 def _compare(old: Arm, new: Arm, wish: Wish, known: Mapping[str, Reference]) -> Compared:
@@ -159,6 +173,7 @@ def _compare(old: Arm, new: Arm, wish: Wish, known: Mapping[str, Reference]) -> 
             warnings.append(f"only {arm.name} ran {', '.join(alone)}; left out")
     made: list[Row] = []
     used: list[tuple[tuple[Run, ...], tuple[Run, ...]]] = []
+    given: list[tuple[int, int]] = []
     lost: list[str] = []
     several = [task for task in tasks if task in known] == tasks and len(tasks) > 1
     for task in tasks:
@@ -174,12 +189,13 @@ def _compare(old: Arm, new: Arm, wish: Wish, known: Mapping[str, Reference]) -> 
             row = replace(row, normalised=normalised(row.result, scale))
         made.append(row)
         used.append(runs)
+        given.append((len(sides[0]), len(sides[1])))
         warnings += [note if len(tasks) == 1 or task in note else f"{task}: {note}" for note in row.notes]
     if not made:
         raise _TooFew(lost[0])
     warnings += [f"{reason}; the task is left out" for reason in lost]
     if all(row.result is None for row in made):
-        raise _TooFew(_too_few(made[0], old.name, new.name))
+        raise _TooFew(_too_few(made[0], old.name, new.name, given[0]))
     over, scaled = None, None
     if len(made) > 1:
         lower = wish.measure.sign < 0
@@ -222,14 +238,19 @@ class _TooFew(UsageError):
 
 def _whole(old: Arm, new: Arm, task: str, measure: Measure, warnings: list[str]) -> list[tuple[Run, ...]]:
     """The runs of both arms on a task that have a number to give; what is wrong with the others is told."""
-    good, notes = sorted_out([*old.on(task), *new.on(task)], measure)
-    sides = [tuple(run for run in arm.on(task) if any(run is one for one in good)) for arm in (old, new)]
-    for arm, side in zip((old, new), sides, strict=True):
+    found = looked_over([*old.on(task), *new.on(task)], measure)
+    first = len(old.on(task))
+    sides = []
+    for arm, own in ((old, found[:first]), (new, found[first:])):
+        where = f"{arm.name}{' on ' + task if task else ''}"
+        side = tuple(run for run, fit, _ in own if fit)
         if not side:
-            where = f"{arm.name}{' on ' + task if task else ''}"
-            own = [note for note in notes if note.startswith(arm.on(task)[0].name)]
-            raise _TooFew(f"no run of {where} can be used: {own[0].removesuffix('; left out')}")
-    warnings += notes
+            raise _TooFew(f"no run of {where} can be used: {own[0][0].name} {own[0][2]}")
+        check_sizes(side, measure, f"{where}, ")
+        for run, fit, why in own:
+            if why:
+                warnings.append(f"{run.name} of {where} {why}; {'used as far as it goes' if fit else 'left out'}")
+        sides.append(side)
     return sides
 
 
@@ -251,12 +272,18 @@ def _task_row(
         raise UsageError(f"{task + ': ' if task else ''}{error}") from error
 
 
-def _too_few(row: Row, old: str, new: str) -> str:
+def _too_few(row: Row, old: str, new: str, runs: tuple[int, int]) -> str:
+    """Why two arms can't be compared, which had so many `runs` before they were paired."""
     where = f" on {row.task}" if row.task else ""
+    shared, word, least = "", "run", "in each arm"
+    if row.paired and (row.over == rows.ITEMS or runs != (1, 1)):
+        shared = f", which {'share one item' if row.over == rows.ITEMS else 'make one pair'},"
+        if row.over == rows.ITEMS or min(runs) > 1:
+            word, least = ("item", "items") if row.over == rows.ITEMS else ("pair", "pairs")
     return (
-        f"{row.n_old} {'run' if row.n_old == 1 else 'runs'} of {old} against {row.n_new} of {new}{where} differ by "
-        f"{row.effect:+.4g}, but one run says nothing of what the next would: it takes 2 in each arm for an "
-        f"interval, and {FEW_PAIRS} pairs for a verdict"
+        f"{runs[0]} {'run' if runs[0] == 1 else 'runs'} of {old} against {runs[1]} of {new}{where}{shared} differ by "
+        f"{row.effect:+.4g}, but one {word} says nothing of what the next would: it takes 2 {least} for an "
+        f"interval, and {FEW_PAIRS} {'items' if row.over == rows.ITEMS else 'pairs'} for a verdict"
     )
 
 
@@ -281,7 +308,8 @@ def _diverged(pair: tuple[tuple[Run, ...], tuple[Run, ...]], measure: Measure) -
     if min(map(len, found)) < 2:
         return None
     try:
-        return divergence(found[0], found[1])
+        low, high = common([*found[0], *found[1]])
+        return divergence(found[0], found[1]) if low < high else None  # one value of each run is no curve
     except BadData:
         return None
 

@@ -1,8 +1,8 @@
 """The one number a comparison takes from a run: which metric, summarised how, over which part of the curve.
 
 `test` is a final score that needs no curve; all other summaries are taken from the curve of a metric. Curves of unequal
-length are cut to the steps that all of them cover before they are summarised, so that nobody wins by having run longer;
-`steps_to` alone looks at whole curves.
+length are cut to the steps that all of them cover before they are summarised, so that nobody wins by having run longer.
+`steps_to` looks at whole curves, of which some may never get there: `times.py` has its numbers.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ SUMMARIES = ("test", "auc", "mean", "last", "final", "best", "slope", "steps_to"
 _PREFERRED = ("val", "reward")
 _NEARLY = 0.9
 _SHOWN = 12
+_LARGEST = 1e70
+"""The squares of variances must still be numbers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,11 +152,11 @@ def sorted_out(runs: Sequence[Run], measure: Measure) -> tuple[list[Run], list[s
 
 def numbers(runs: Sequence[Run], measure: Measure) -> tuple[list[float], list[str]]:
     """The number of each run, all of one task and both arms, and what must be said about how they came about."""
+    assert measure.summary != "steps_to"
+    check_sizes(runs, measure)
     if measure.summary == TEST:
         return [run.finals[measure.metric] for run in runs], []
     found = [run.curves[measure.metric] for run in runs]
-    if measure.summary == "steps_to":
-        return _steps_to(found, measure)
     low, high = curves.common(found)
     ends = {(curve.steps[0], curve.steps[-1]) for curve in found}
     notes = []
@@ -166,6 +168,18 @@ def numbers(runs: Sequence[Run], measure: Measure) -> tuple[list[float], list[st
             f"compared over {low:g} to {high:g}, which all cover"
         )
     return [_summarised(curve, measure) for curve in found], notes
+
+
+def check_sizes(runs: Sequence[Run], measure: Measure, where: str = "") -> None:
+    """Complain of a value that nothing can be computed from; `where` is what the complaint begins with."""
+    for run in runs:
+        values = (run.finals[measure.metric],) if measure.summary == TEST else run.curves[measure.metric].values
+        large = max(values, key=abs)
+        if abs(large) > _LARGEST:
+            raise UsageError(
+                f"{where}{run.name}: {measure.metric} is {large:g}, and no spread can be computed of values beyond "
+                f"{_LARGEST:g}; give them in a larger unit, or leave the run out"
+            )
 
 
 def _summarised(curve: Curve, measure: Measure) -> float:
@@ -181,16 +195,3 @@ def _summarised(curve: Curve, measure: Measure) -> float:
     if measure.summary == "best":
         return curves.best(window.of(curve), lowest=measure.lower)
     return curves.final(curve)
-
-
-def _steps_to(found: Sequence[Curve], measure: Measure) -> tuple[list[float], list[str]]:
-    assert measure.threshold is not None
-    reached = [curves.steps_to(curve, measure.threshold, lowest=measure.lower) for curve in found]
-    never = sum(one.censored for one in reached)
-    notes = []
-    if never:
-        notes.append(
-            f"{never} of {len(reached)} runs never came to {measure.threshold:g}: their last step stands for them, so the "
-            "difference is a bound and not an estimate"
-        )
-    return [one.step for one in reached], notes

@@ -77,7 +77,8 @@ def paired(old: Sequence[Run], new: Sequence[Run], pairing: Pairing, names: tupl
         _once_each(old, names[0], where)
         _once_each(new, names[1], where)
     if not whole or len(shared) < min(_LEAST, len(old), len(new)) or not shared:
-        why = "not all seeds are known" if not whole else f"they have {len(shared) or 'no'} seeds in common"
+        many = f"{len(shared) or 'no'} {'seed' if len(shared) == 1 else 'seeds'}"
+        why = "not all seeds are known" if not whole else f"they have {many} in common"
         note = (f"not paired{where}: {why}",) if len(old) > 1 or len(new) > 1 else ()
         return Paired(tuple(old), tuple(new), False, note)
     notes = []

@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from sharpen.bench.comparison.assembly import Compared, Wish, verdict_of
+from sharpen.bench.comparison.assembly import Compared, Wish, out_of_reach, verdict_of
 from sharpen.bench.comparison.rows import ITEMS, SEEDS, Row
-from sharpen.bench.evidence.nouns import Arm
+from sharpen.bench.evidence.nouns import Arm, Run
 from sharpen.bench.plan import Lock, Plan, differing, when
 from sharpen.stats.looks import Look
 from sharpen.stats.multiple import holm
@@ -85,7 +85,14 @@ def hold(
     if void or look is None:
         marked = [_explored(one, lambda row: True, whole=True) for one in found]
     else:
-        marked = _judged(plan, found, wish, number, {test for test, n in seeds.items() if n == look.runs})
+        others = out_of_reach(
+            found, wish
+        )  # they speak of all that was found as one family, which is not the planned one
+        own = [
+            replace(one, warnings=tuple(said for said in one.warnings if said not in stale))
+            for one, stale in zip(found, others, strict=True)
+        ]
+        marked = _judged(plan, own, wish, number, {test for test, n in seeds.items() if n == look.runs})
     return Held(tuple(marked), look, len(plan.planned_looks), number, (*void, *notes), tuple(unchecked), lock)
 
 
@@ -95,8 +102,8 @@ def _of_lock(plan: Plan, lock: Lock | None, met: Sequence[tuple[Arm, Arm]]) -> l
     found = []
     if lock.digest != plan.digest:
         found.append(f"the plan has been changed since it was locked: {', '.join(differing(plan, lock))}")
-    runs = {run.name: run for pair in met for arm in pair for run in arm.runs}
-    early = [name for name, run in runs.items() if run.began is not None and run.began < lock.at]
+    runs = _runs(met)
+    early = [run.name for run in runs if run.began is not None and run.began < lock.at]
     if early:
         some = ", ".join(early[:3]) + (", ..." if len(early) > 3 else "")
         found.append(f"{len(early)} of {len(runs)} runs began before the plan was locked ({when(lock.at)}): {some}")
@@ -133,11 +140,16 @@ def _of_contents(plan: Plan, found: Sequence[Compared], seeds: Mapping[Test, int
 
 
 def _unchecked(met: Sequence[tuple[Arm, Arm]]) -> list[str]:
-    runs = {run.name: run for pair in met for arm in pair for run in arm.runs}
-    unknown = sum(run.began is None for run in runs.values())
+    runs = _runs(met)
+    unknown = sum(run.began is None for run in runs)
     if not unknown:
         return []
     return [f"when {unknown} of {len(runs)} runs began is not known, so not whether the plan is older"]
+
+
+def _runs(met: Sequence[tuple[Arm, Arm]]) -> list[Run]:
+    """Every run once. The rows of a table have the names of their seeds, which are the same in all arms and tasks."""
+    return list({id(run): run for pair in met for arm in pair for run in arm.runs}.values())
 
 
 def _explored(one: Compared, explored: Callable[[Row], bool], *, whole: bool) -> Compared:

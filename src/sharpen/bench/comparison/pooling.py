@@ -1,4 +1,5 @@
-"""The mean difference over tasks, each counting the same. Variances of the tasks add up, with Welch's degrees of freedom.
+"""The mean difference over tasks, each counting the same. Variances of the tasks add up, with Welch's degrees of freedom,
+and the test is Student's. Where no task has any variance, signs are flipped as on a single task.
 
 With a reference for each task the differences are first put on its scale, where they mean the same on each.
 """
@@ -7,15 +8,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import fmean, variance
 
 from sharpen.bench.comparison.rows import MOST_MORE, Row, Value
-from sharpen.stats import student
+from sharpen.stats import exact, student
 from sharpen.stats.arms import Margin, margin_of, welch_freedom
 from sharpen.stats.means import Estimate
 from sharpen.stats.normalise import Reference
 from sharpen.stats.power import runs_needed
+
+STUDENT, FLIPS = "Student's t", "sign flips"
+_ROUNDING = 1e-9
+"""Values that differ by less than this share of their size differ by how they were written."""
 
 
 @dataclass(frozen=True)
@@ -29,6 +34,7 @@ class Pooled:
     """How many more seeds on each task would show an effect of the size seen."""
     margin: Margin | None = None
     normalised: bool = False
+    test: str = STUDENT
 
 
 def pooled(
@@ -49,11 +55,38 @@ def pooled(
     effect = fmean(row.effect * factor for row, factor in zip(made, factors, strict=True))
     error, freedom = math.sqrt(sum(parts)) / len(made), welch_freedom(parts, sizes)
     half = student.critical(level, freedom) * error if error > 0 else 0.0
-    p = student.two_sided(effect / error, freedom) if error > 0 else float(effect == 0.0)
     found = Estimate(effect, effect - half, effect + half, sum(sizes), "mean over tasks, t", level)
     held = margin_of(margin, effect, error, freedom, 1 - level, lower=lower and references is None)
+    if error == 0.0 or all(_constant(row) for row in made):
+        # Few values that happen to agree are no proof, but t divides by their spread of nought; flips only count them.
+        test = exact.sign_flip([d * factor for row, factor in zip(made, factors, strict=True) for d in _flipped(row)])
+        p, how, held = test.p, FLIPS, _no_surer(held, test.smallest_p / 2, 1 - level)
+    else:
+        p, how = student.two_sided(effect / error, freedom), STUDENT
     more = _more(effect, error, min(row.n for row in made))
-    return Pooled(found, p, len(made), more, held, references is not None)
+    return Pooled(found, p, len(made), more, held, references is not None, how)
+
+
+def _constant(row: Row) -> bool:
+    """Whether the values that make up a task's variance are all alike, but for rounding."""
+    sizes = [abs(one) for value in row.values for one in (value.old, value.new) if one is not None]
+    return all(max(group) - min(group) <= _ROUNDING * max(sizes) for group in _groups(row))
+
+
+def _flipped(row: Row) -> list[float]:
+    """Differences that add up to the task's effect. Independent runs are paired as they come: whose signs are flipped then
+    are some of the permutations of the arms."""
+    groups = _groups(row)
+    found = groups[0] if row.paired else [new - old for old, new in zip(*groups, strict=False)]
+    return [one / len(found) for one in found]
+
+
+def _no_surer(margin: Margin | None, p: float, alpha: float) -> Margin | None:
+    """A margin's test with no smaller p than so many flips can have."""
+    if margin is None:
+        return None
+    worse, same = max(p, margin.p_not_worse), max(p, margin.p_same)
+    return replace(margin, not_worse=worse <= alpha, same=same <= alpha, p_not_worse=worse, p_same=same)
 
 
 def _more(effect: float, error: float, n: int) -> int | None:

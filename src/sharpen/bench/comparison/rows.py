@@ -75,7 +75,7 @@ def over_seeds(task: str, sides: Paired, measure: Measure, *, level: float, marg
     watched = race(sides.old, sides.new, measure, level) if measure.summary == "steps_to" else None
     found, notes = numbers([*sides.old, *sides.new], measure) if watched is None else _steps(watched, measure)
     old, new = found[: len(sides.old)], found[len(sides.old) :]
-    _same_unit(old, new, measure, task)
+    notes = [*notes, *_same_unit(old, new, measure)]
     names = [_name(run) for run in sides.old]
     if sides.together:
         values = tuple(Value(name, a, b) for name, a, b in zip(names, old, new, strict=True))
@@ -187,19 +187,20 @@ def _more(effect: float, old: Sequence[float], new: Sequence[float], together: b
     return None if more is None or more > MOST_MORE else max(0, more)
 
 
-def _same_unit(old: Sequence[float], new: Sequence[float], measure: Measure, task: str) -> None:
-    """Complain where one arm is a share and the other looks like per cent."""
+def _same_unit(old: Sequence[float], new: Sequence[float], measure: Measure) -> list[str]:
+    """A remark where one arm is a share and the other looks like per cent; it may be a hundred times as good as well."""
     if measure.summary in ("slope", "steps_to"):
-        return
-    for small, large, which in ((old, new, "second"), (new, old, "first")):
+        return []
+    for small, large in ((old, new), (new, old)):
         if max(small) <= 1.0 and min(small) >= 0.0 and min(large) > 1.0 and max(large) <= 100.0 and fmean(small) > 0.0:
             ratio = fmean(large) / fmean(small)
             if _PER_CENT[0] <= ratio <= _PER_CENT[1]:
-                raise UsageError(
-                    f"{measure.metric}{' on ' + task if task else ''} lies in {min(small):.3g}..{max(small):.3g} in one arm "
-                    f"and in {min(large):.3g}..{max(large):.3g} in the {which}: that looks like per cent; give "
-                    "both in one unit"
-                )
+                return [
+                    f"{measure.metric} lies in {min(small):.3g}..{max(small):.3g} in one arm and in "
+                    f"{min(large):.3g}..{max(large):.3g} in the other: if one is a share and the other per cent, give both "
+                    "in one unit"
+                ]
+    return []
 
 
 def _name(run: Run) -> str:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from sharpen.bench.comparison import times
 from sharpen.bench.comparison.measure import Measure, numbers, sorted_out
-from sharpen.bench.evidence.nouns import Arm
+from sharpen.bench.evidence.nouns import Arm, Run
 from sharpen.core.errors import UsageError
 from sharpen.stats.enough import Enough, enough
 from sharpen.stats.means import Estimate, interval
@@ -39,8 +40,18 @@ def spreads(arms: Sequence[Arm], measure: Measure, *, threshold: float, most: in
 
 def values_of(arm: Arm, task: str, measure: Measure) -> tuple[list[float], list[str]]:
     """The number of each run that has one, and what must be said."""
+    runs, notes = enough_runs(arm, task, measure)
+    try:
+        found, more = (times.alone if measure.summary == "steps_to" else numbers)(runs, measure)
+    except UsageError as error:
+        raise UsageError(f"{_where(arm, task)}: {error}") from error
+    return found, [*arm.notes, *notes, *more]
+
+
+def enough_runs(arm: Arm, task: str, measure: Measure) -> tuple[list[Run], list[str]]:
+    """The runs that have a number, two at least, and what must be said of them."""
     runs, notes = sorted_out(arm.on(task), measure)
-    where = f"{arm.name}{' on ' + task if task else ''}"
+    where = _where(arm, task)
     if len(runs) < 2:
         why = f" ({notes[0]})" if notes else ""
         raise UsageError(
@@ -56,13 +67,16 @@ def values_of(arm: Arm, task: str, measure: Measure) -> tuple[list[float], list[
         notes.append(
             f"{where}: some seeds are there more than once; runs of one seed spread less than runs of different ones"
         )
-    found, more = numbers(runs, measure)
-    return found, [*arm.notes, *notes, *more]
+    return runs, notes
+
+
+def _where(arm: Arm, task: str) -> str:
+    return f"{arm.name}{' on ' + task if task else ''}"
 
 
 def _spread(arm: Arm, task: str, measure: Measure, threshold: float, most: int | None, paired: bool) -> Spread:
     found, notes = values_of(arm, task, measure)
-    where = f"{arm.name}{' on ' + task if task else ''}"
+    where = _where(arm, task)
     if sum(found) == 0.0:
         raise UsageError(f"{where}: the mean of {measure.words} is 0, so no precision relative to it exists")
     told = enough(found, threshold=threshold, most=most, paired=paired)

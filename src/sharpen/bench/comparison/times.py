@@ -1,7 +1,8 @@
 """Steps until a curve comes to a value, where some runs never do: such a run is censored at its last step.
 
 The value of a run is then its share in the restricted mean up to the last step that both arms were watched to (its own step,
-cut there, where nobody left before), and the arms are tested by the log-rank statistic over permutations.
+cut there, where nobody left before), and the arms are tested by the log-rank statistic over permutations. One arm alone is
+told in the same way, up to the last step that one of its runs was watched to.
 """
 
 from __future__ import annotations
@@ -9,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sharpen.bench.comparison.measure import Measure
+from sharpen.bench.comparison.measure import Measure, check_sizes
 from sharpen.bench.evidence.nouns import Run
+from sharpen.core.errors import UsageError
 from sharpen.stats import curves, survival
 from sharpen.stats.exact import Test
 from sharpen.stats.means import Estimate
@@ -69,8 +71,33 @@ def race(old: Sequence[Run], new: Sequence[Run], measure: Measure, level: float)
     return Race(both, values, told)
 
 
+def alone(runs: Sequence[Run], measure: Measure) -> tuple[list[float], list[str]]:
+    """The steps of each run of one arm, and what must be said. Where some never got there, they are each run's share in the
+    restricted mean, whose spread is that of this mean."""
+    times = _times(runs, measure)
+    never = len(times) - sum(times.reached)
+    if never == 0:
+        return list(times.steps), []
+    refuse_none(sum(times.reached), len(times), measure)
+    until = survival.horizon([run.curves[measure.metric].steps[-1] for run in runs])
+    return survival.pseudo_values(times, until), [
+        f"{never} of {len(times)} runs never came to {measure.threshold:g}: mean and spread are of steps up to {until:g}, "
+        "by which they were not there; a comparison of such runs is tested by log-rank, so its power is a guess"
+    ]
+
+
+def refuse_none(reached: int, runs: int, measure: Measure) -> None:
+    """Complain where nobody got there: all that is known is how long somebody looked."""
+    if reached == 0:
+        raise UsageError(
+            f"none of {runs} runs came to {measure.threshold:g}, so nothing is known of how their steps spread: give a "
+            "value to --reach that some come to, or let them run longer"
+        )
+
+
 def _times(runs: Sequence[Run], measure: Measure) -> Times:
     assert measure.threshold is not None
+    check_sizes(runs, measure)
     found = [curves.steps_to(run.curves[measure.metric], measure.threshold, lowest=measure.lower) for run in runs]
     return Times(tuple(one.step for one in found), tuple(not one.censored for one in found))
 

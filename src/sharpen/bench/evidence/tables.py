@@ -2,7 +2,8 @@
 tabs may stand in place of the commas.
 
 Known columns are `run`, `seed`, `step`, `arm`, `task`, `metric`, `value`, `parameters`, `commit`, `version`; every other
-column of a wide file is a metric. Rows of one arm, task and run are one curve; without `run`, the seed tells runs apart.
+column of a wide file is a metric. Rows of one arm, task and run are one curve by `step`; without `run`, the seed tells runs
+apart. Without `step` a run has one value of each metric: a second one is as likely of another task or seed, and refused.
 What W&B exports from a chart (a column per run, named `RUN - METRIC`) is read too. Complaints name the file and the line.
 """
 
@@ -15,6 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from sharpen.bench.evidence.doublets import twice, whose
 from sharpen.bench.evidence.nouns import Arm, Run, curves
 from sharpen.bench.evidence.settings import seed_in
 from sharpen.core.errors import UsageError
@@ -32,14 +34,15 @@ class _Gathered:
     lines: dict[tuple[str, float], int] = field(default_factory=dict)
     about: dict[str, str] = field(default_factory=dict)
     faults: dict[str, str] = field(default_factory=dict)
-    rows: int = 0
 
-    def add(self, metric: str, step: float, text: str, place: str) -> None:
-        """A value as it stands in the table; one that is no number spoils its metric and nothing else."""
+    def add(self, metric: str, step: float, text: str, place: str) -> bool:
+        """Take a value as it stands in the table; one that is no number spoils its metric and nothing else."""
         try:
             self.points.setdefault(metric, []).append((step, _number(text, f"{place}: {metric}")))
         except UsageError as error:
             self.faults.setdefault(metric, str(error))
+            return False
+        return True
 
 
 def read(path: Path) -> list[Arm]:
@@ -66,13 +69,20 @@ def _rows(path: Path) -> tuple[list[str], Iterator[tuple[int, dict[str, str]]]]:
     columns = [name.strip() for name in reader.fieldnames or []]
     if not columns:
         raise UsageError(f"{path} is empty; a comparison needs the columns run, seed, step and a metric")
+    for place, name in enumerate(columns):
+        if name and (first := columns.index(name)) < place:
+            raise UsageError(
+                f"{path}: the header has {name} twice, as columns {first + 1} and {place + 1}; take one away or rename it"
+            )
     reader.fieldnames = columns
 
     def rows() -> Iterator[tuple[int, dict[str, str]]]:
         for row in reader:
             if None in row or None in row.values():
                 raise UsageError(f"{path}:{reader.line_num}: {len(columns)} columns were expected in this row")
-            yield reader.line_num, row
+            cells = {name: text.strip() for name, text in row.items()}
+            if any(cells.values()):  # spreadsheets leave rows of empty cells behind
+                yield reader.line_num, cells
 
     return columns, rows()
 
@@ -88,23 +98,46 @@ def _gather(
     step_name = next((name for name in _STEPS if name in columns), None)
     found: dict[tuple[str, str, str], _Gathered] = {}
     for line, row in rows:
-        run = row.get("run") or f"seed {row.get('seed', '')}"
-        one = found.setdefault((row.get("arm") or path.stem, row.get("task") or "", run), _Gathered())
+        run = row.get("run") or (f"seed {row['seed']}" if row.get("seed") else "the run without a seed")
+        key = row.get("arm") or path.stem, row.get("task") or "", run
+        one = found.setdefault(key, _Gathered())
         for name in ("seed", "parameters", "commit", "version"):
             if row.get(name) and one.about.setdefault(name, row[name]) != row[name]:
                 raise UsageError(f"{path}:{line}: {run} has {name} {row[name]} here and {one.about[name]} before")
-        step = _number(row[step_name], f"{path}:{line}: {step_name}") if step_name else float(one.rows)
-        one.rows += 1
+        step = _number(row[step_name], f"{path}:{line}: {step_name}") if step_name else 0.0
         values = {row["metric"]: row["value"]} if "metric" in columns else {name: row[name] for name in metrics}
         for metric, text in values.items():
             if not metric:
                 raise UsageError(f"{path}:{line}: no name of a metric")
-            if text == "":
+            if text == "" or not one.add(metric, step, text, f"{path}:{line}"):
                 continue
             if (before := one.lines.setdefault((metric, step), line)) != line:
-                raise UsageError(f"{path}:{line}: {run} has {metric} at step {step:g} twice, before in line {before}")
-            one.add(metric, step, text, f"{path}:{line}")
+                who = whose(row.get("arm", ""), *key[1:])
+                what = f"{metric} at step {step:g}" if step_name else metric
+                unused = _unused(columns, metrics, row, _row_in(path, before))
+                raise twice(f"{path}:{line}", who, what, f"line {before}", columns, unused, stepped=bool(step_name))
     return found
+
+
+def _unused(
+    columns: Sequence[str], metrics: Sequence[str], row: Mapping[str, str], other: Mapping[str, str]
+) -> list[str]:
+    """The columns in which two rows differ and that say nothing here: in a long table all that are not known, in a wide one
+    those of texts."""
+    differ = [name for name in metrics if row[name] != other[name]]
+    return differ if "metric" in columns else [name for name in differ if _is_text(row[name]) or _is_text(other[name])]
+
+
+def _is_text(cell: str) -> bool:
+    try:
+        float(cell or "0")
+    except ValueError:
+        return True
+    return False
+
+
+def _row_in(path: Path, line: int) -> dict[str, str]:
+    return next(row for number, row in _rows(path)[1] if number == line)
 
 
 def _arms(path: Path, gathered: Mapping[tuple[str, str, str], _Gathered]) -> list[Arm]:

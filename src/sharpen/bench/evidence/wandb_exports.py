@@ -2,8 +2,9 @@
 how its tables are written.
 
 A file is a run, called after the file; a folder of such files is an arm. Where rows name their run (`run`, `run_id`,
-`name`), seed, arm or task, those count, as in a CSV file. Everything else that is a number is a metric, also one that W&B
-writes as the text "NaN". Other texts, media and what begins with an underscore are not read, and null is a gap.
+`name`), seed, arm or task, those count, as in a CSV file. A history of one run may be without steps: its rows are in order.
+Where a file has several runs, each has one row without a step. Everything else that is a number is a metric, also one that
+W&B writes as the text "NaN". Other texts, media and what begins with an underscore are not read, and null is a gap.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from sharpen.bench.evidence.doublets import twice, whose
 from sharpen.bench.evidence.json_files import load
 from sharpen.bench.evidence.nouns import Arm, Run, curves
 from sharpen.bench.evidence.settings import seed_in
@@ -62,24 +64,62 @@ def _looks_like_rows(file: Path) -> bool:
 
 def _runs(file: Path, path: Path) -> Iterator[tuple[Key, Points, int | None]]:
     """Each run of a file with its points by metric, and its seed."""
+    rows = _rows(file)
+    own = [_seed(row, f"{file}: row {number}") for number, row in enumerate(rows, start=1)]
+    keys = _keys(rows, own, file.stem, path.stem if path.is_file() else path.name)
+    alone = len(set(keys)) == 1
+    stepped = any(one in row for row in rows for one in _STEPS)
     found: dict[Key, Points] = {}
-    seeds: dict[Key, int | None] = {}
-    lone = file.stem if path.is_dir() or path == file else path.stem
-    for number, row in enumerate(_rows(file)):
-        name = next((str(row[key]) for key in _RUNS if row.get(key) not in (None, "")), lone)
-        key = str(row.get("arm") or (path.name if path.is_dir() else path.stem)), str(row.get("task") or ""), name
-        seed = row.get("seed")
-        seeds.setdefault(key, seed if isinstance(seed, int) else seed_in(name))
+    seeds: dict[Key, int] = {}
+    places: dict[tuple[Key, str], int] = {}
+    for number, (key, seed, row) in enumerate(zip(keys, own, rows, strict=True), start=1):
+        place = f"{file}: row {number}"
+        if seed is not None and seeds.setdefault(key, seed) != seed:
+            raise UsageError(f"{place}: {key[2]} has seed {seed} here and {seeds[key]} before")
         points = found.setdefault(key, {})
         step = next((row[one] for one in _STEPS if _is_number(row.get(one))), None)
-        if step is None and any(one in row for one in _STEPS):
-            raise UsageError(f"{file}: row {number + 1} has no number for its step")
+        if step is None and stepped:
+            raise UsageError(f"{place} has no number for its step")
         for metric, value in row.items():
             if (_is_number(value) or value in _NO_NUMBERS) and metric not in (*_STEPS, *_ABOUT) and metric[:1] != "_":
                 row_of = points.setdefault(metric, [])
+                if row_of and not stepped and not alone:
+                    before = places[key, metric]
+                    who, unused = whose(_word(row, "arm"), *key[1:]), _unused(row, rows[before - 1])
+                    raise twice(place, who, metric, f"row {before}", row.keys(), unused, stepped=False)
+                places[key, metric] = number
                 row_of.append((float(len(row_of) if step is None else step), float(value)))
     for key, points in found.items():
-        yield key, {metric: sorted(row) for metric, row in points.items()}, seeds[key]
+        yield key, {metric: sorted(row) for metric, row in points.items()}, seeds.get(key, seed_in(key[2]))
+
+
+def _keys(rows: Sequence[Mapping[str, Any]], seeds: Sequence[int | None], file: str, source: str) -> list[Key]:
+    """Whose each row is. Rows that do not name their run are of the file's, or of its seeds' where there are several."""
+    named = [next((_word(row, key) for key in _RUNS if _word(row, key)), "") for row in rows]
+    several = len({seed for seed, name in zip(seeds, named, strict=True) if not name and seed is not None}) > 1
+    lone = [f"seed {seed}" if several and seed is not None else file for seed in seeds]
+    return [
+        (_word(row, "arm") or source, _word(row, "task"), name or otherwise)
+        for row, name, otherwise in zip(rows, named, lone, strict=True)
+    ]
+
+
+def _word(row: Mapping[str, Any], key: str) -> str:
+    return "" if row.get(key) is None else str(row[key]).strip()
+
+
+def _seed(row: Mapping[str, Any], place: str) -> int | None:
+    word = _word(row, "seed")
+    try:
+        return int(word.removesuffix(".0")) if word else None
+    except ValueError:
+        raise UsageError(f"{place}: the seed is {word!r}; seeds are whole numbers") from None
+
+
+def _unused(row: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
+    """The texts in which two rows differ and that say nothing here."""
+    texts = [name for name, value in row.items() if isinstance(value, str) and value not in _NO_NUMBERS]
+    return [name for name in texts if name not in _ABOUT and other.get(name) != row[name]]
 
 
 def _rows(file: Path) -> list[Mapping[str, Any]]:
@@ -99,6 +139,9 @@ def _from_columns(file: Path, content: Mapping[str, Any]) -> list[dict[str, Any]
         raise UsageError(
             f"{file}: a history is a list of rows, or has columns and data; there are {', '.join(content)}"
         )
+    doubled = next((name for name in columns if columns.count(name) > 1), None)
+    if doubled is not None:
+        raise UsageError(f"{file}: columns has {doubled} twice; take one away or rename it")
     for number, row in enumerate(data, start=1):
         if not isinstance(row, Sequence) or isinstance(row, str) or len(row) != len(columns):
             raise UsageError(f"{file}: row {number} of data has not the {len(columns)} values that columns name")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from sharpen.report.page import clipping
 from sharpen.report.page.axes import Key, Scale, frame, keys, legend, margin, spread
 from sharpen.report.page.marks import Area, Line, Mark, Picture, Point, colour, dash, spot
 from sharpen.stats.normalise import Reference
@@ -46,8 +47,8 @@ def curves(
     name: str, title: str, series: Sequence[Banded], x_title: str, y_title: str, *, spots: bool = True,
     within: tuple[float, float] | None = UNIT, normal: Reference | None = None, pins: Sequence[Pin] = (),
 ) -> Picture:  # fmt: skip
-    """Series over steps, and pins on them. `within` is what the upright scale shows; None leaves it to the values. With
-    `normal` there is a second scale at the right."""
+    """Series over steps, and pins on them. `within` is what the upright scale shows; None leaves it to the values. What lies
+    beyond is cut off. With `normal` there is a second scale at the right."""
     there = [one.name if one.values or one.thin else None for one in series]
     named = keys([*there, *(None for _ in pins)], spot=spots)
     named += [Key(pin.name, len(series) + place, line=False) for place, pin in enumerate(pins)]
@@ -63,7 +64,7 @@ def curves(
     for place, one in enumerate(series):
         made += _band(one, place, x, y)
         if len(series) <= _MOST_THIN or len(one.values) < 2:
-            made += [Line(tuple((x.at(a), y.at(b)) for a, b in row), colour(place), 0.6) for row in one.thin]
+            made += [Line(points, colour(place), 0.6) for row in one.thin for points in _seen(row, x, y)]
     for place, one in enumerate(series):
         made += _line(one, place, x, y, spots)
     for place, pin in enumerate(pins):
@@ -96,17 +97,23 @@ def _numbers(series: Sequence[Banded], pins: Sequence[Pin]) -> list[float]:
 def _band(one: Banded, place: int, x: Scale, y: Scale) -> list[Mark]:
     if not one.low or len(one.steps) < 2:
         return []
-    upper = [(x.at(a), y.at(b)) for a, b in zip(one.steps, one.high, strict=True)]
-    lower = [(x.at(a), y.at(b)) for a, b in zip(one.steps, one.low, strict=True)]
-    return [Area((*upper, *reversed(lower)), colour(place), 0.16)]
+    upper, lower = zip(one.steps, one.high, strict=True), zip(one.steps, one.low, strict=True)
+    seen = clipping.area((*upper, *reversed(tuple(lower))), y.low, y.high)
+    return [Area(tuple((x.at(a), y.at(b)) for a, b in seen), colour(place), 0.16)] if seen else []
+
+
+def _seen(points: Sequence[Point], x: Scale, y: Scale) -> list[tuple[Point, ...]]:
+    """The pieces of a line that lie on the scale, where they are drawn."""
+    return [tuple((x.at(a), y.at(b)) for a, b in piece) for piece in clipping.lines(points, y.low, y.high)]
 
 
 def _line(one: Banded, place: int, x: Scale, y: Scale, spots: bool) -> list[Mark]:
-    points = tuple((x.at(a), y.at(b)) for a, b in zip(one.steps, one.values, strict=True))
-    made: list[Mark] = [Line(points, colour(place), 2.2, dash(place))] if len(points) > 1 else []
+    points = tuple(zip(one.steps, one.values, strict=True))
+    made: list[Mark] = [Line(piece, colour(place), 2.2, dash(place)) for piece in _seen(points, x, y)]
     if spots and len(points) <= _MOST_SPOTS:
-        for (across, up), step, value in zip(points, one.steps, one.values, strict=True):
-            made.append(spot(place, across, up, f"{one.name}, step {step:g}: {value:.4g}", 3.2))
+        for step, value in points:
+            if clipping.inside(value, y.low, y.high):
+                made.append(spot(place, x.at(step), y.at(value), f"{one.name}, step {step:g}: {value:.4g}", 3.2))
     return made
 
 
