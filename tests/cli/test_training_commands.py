@@ -192,7 +192,7 @@ def test_a_run_whose_parts_have_changed_is_not_carried_on_as_if_they_had_not(tra
     config.write_text(config.read_text().replace("seed: 0", "seed: 1"))
     ran = trained("resume", "latest")
     assert ran.code == 2
-    assert "has changed since" in ran.err
+    assert "the seed is not what it was when the run began" in ran.err
 
 
 def test_runs_can_be_moved(trained: Program) -> None:

@@ -26,6 +26,8 @@ _WORDS = {
     "params": "the trainer's settings",
     "models": "a model",
     "render": "how the skill is shown to the model",
+    "benchmark": "what scores are measured against",
+    "seed": "the seed",
 }
 """The fields of a job that may change under it, and what they are to a user."""
 
