@@ -18,7 +18,7 @@ from sharpen.core.errors import UsageError
 Program = Callable[..., subprocess.CompletedProcess[str]]
 
 TASK = """
-import hashlib, os, sys
+import hashlib, json, os, sys
 from sharpen.core.candidate import Candidate
 from sharpen.core.chat import Message
 from sharpen.core.item import Item
@@ -28,8 +28,8 @@ from sharpen.core.task import Splits, Task
 class Leaky(Task):
     name = "leaky"
 
-    def __init__(self, api_key="", note="", loud=False):
-        self.api_key, self.note, self.loud = api_key, note, loud
+    def __init__(self, api_key="", note="", loud=False, opts=None):
+        self.api_key, self.note, self.loud, self.opts = api_key, note, loud, opts
 
     def splits(self):
         return Splits(*[tuple(Item(f"{s}-{n}", {"input": f"{s} {n}"}, "x") for n in range(4)) for s in "abc"])
@@ -40,6 +40,8 @@ class Leaky(Task):
     async def rollout(self, item, candidate, attempt):
         every = f"{self.api_key} {self.note} {os.environ['MY_SERVICE_TOKEN']}"
         print("printed", every, flush=True)
+        print(dict(os.environ), json.dumps(dict(os.environ)), self.opts, json.dumps(self.opts), flush=True)
+        print(os.environ.get("MY_PRIVATE_KEY"), flush=True)
         print("on stderr", every, file=sys.stderr, flush=True)
         if self.loud:
             raise RuntimeError(f"cannot reach the service with {every}")
@@ -48,15 +50,35 @@ class Leaky(Task):
 """
 KEY, PASSWORD, QUERY, TOKEN = "PARAM-key-1234567890", "URL-pass-99887766", "QUERY-55443322", 'ENV-token-"quoted"-12'
 NOTE = f"https://bob:{PASSWORD}@host/x?key={QUERY}"
+UNNAMED = {
+    "repo": "https://ghost-Token-1@host/x.git",
+    "dsn": "postgres://bob:p@ssWord77@db/x",
+    "one": "hf_abcdefghijklmnopqrstuvwxyzABCDEFGH",
+    "two": "AKIAIOSFODNN7EXAMPLE",
+    "three": "https://h/?n=1&X-Amz-Signature=amzsig123456",
+}
+NAMED = {"accessToken": "camelTok-998", "passphrase": "phrase-abc", "pwd": "pwd-xyz", "db_password_2": "numbered-1"}
+OPTS = ", ".join(f'{name}: "{value}"' for name, value in (UNNAMED | NAMED).items())
+ENVIRONMENT = {
+    "PGPASSWORD": "pg-word-1",
+    "MYSQL_PWD": "my-word-2",
+    "GITHUB_PAT": "pat-word-3",
+    "OPENAI_API_KEY2": "api-key-4",
+}
 STUDY = f"""
 tasks:
-  - {{name: "leaky.py:Leaky", params: {{api_key: {KEY}, note: "{NOTE}"}}}}
+  - {{name: "leaky.py:Leaky", params: {{api_key: {KEY}, note: "{NOTE}", opts: {{{OPTS}}}}}}}
   - {{name: "leaky.py:Leaky", params: {{api_key: {KEY}, loud: true}}}}
 trainers: [{{name: reflact, params: {{epochs: 1, max_steps: 2}}}}, noop]
 models: {{target: scripted/rules, optimizer: scripted/rules}}
 parallel: 2
 """
-SECRETS = (KEY, PASSWORD, QUERY, TOKEN, json.dumps(TOKEN)[1:-1])
+LINES = ("bGluZSBvbmUgb2YgYSBrZXk", "bGluZSB0d28gb2YgYSBrZXk")
+PEM = "\n".join(("-----BEGIN PRIVATE KEY-----", *LINES, "-----END PRIVATE KEY-----"))
+SECRETS = (
+    KEY, PASSWORD, QUERY, TOKEN, json.dumps(TOKEN)[1:-1], *NAMED.values(), *ENVIRONMENT.values(), *LINES,
+    "ghost-Token", "ssWord77", "hf_abc", "AKIAIOS", "amzsig",
+)  # fmt: skip
 
 
 @pytest.fixture(autouse=True)
@@ -79,7 +101,8 @@ def test_keys_of_a_study_reach_its_jobs_and_no_file(program: Program, tmp_path: 
     (tmp_path / "leaky.py").write_text(TASK)
     (tmp_path / "s.yaml").write_text(STUDY)
     every = hashlib.sha256(f"{KEY} {NOTE} {TOKEN}".encode()).hexdigest()
-    known = {"MY_SERVICE_TOKEN": TOKEN, "FITS": every, "SHARPEN_PROXY": f"http://me:{PASSWORD}@proxy/"}
+    known = {"MY_SERVICE_TOKEN": TOKEN, "FITS": every, "SHARPEN_PROXY": f"http://me:{PASSWORD}@proxy/", **ENVIRONMENT}
+    known["MY_PRIVATE_KEY"] = PEM
     runs = [
         program("validate", "s.yaml", **known),
         program("run", "s.yaml", **known),
@@ -136,6 +159,12 @@ def test_settings_come_back_as_they_were(monkeypatch: pytest.MonkeyPatch) -> Non
         restored(found, "file")
     monkeypatch.setenv("SHARPEN_WITHHELD_SECRETS", json.dumps(hidden.values))
     assert restored(found, "file") == {"a": {"api_key": KEY}}
+
+
+def test_a_known_secret_is_withheld_however_yaml_writes_it() -> None:
+    redact.remember("it's a phrase-1")
+    hidden = Withheld()
+    assert "phrase" not in hidden.hide("note: 'it''s a\n  phrase-1'\n") and hidden.values == ["it's a phrase-1"]
 
 
 def test_settings_without_a_secret_are_written_as_they_stand() -> None:

@@ -32,6 +32,11 @@ def jsonl(rows: list[dict[str, object]]) -> str:
     return "".join(json.dumps(row) + "\n" for row in rows)
 
 
+def row_of(value: str) -> str:
+    """A file with a value in its second line."""
+    return f'{{"input": "x", "answer": "y"}}\n{{"input": {value}, "answer": "y"}}\n'
+
+
 def items(path: Path, **settings: object) -> list[Item]:
     return [row.item for row in read(path, Reading(parse_fields(None), **settings))]  # type: ignore[arg-type]
 
@@ -134,6 +139,17 @@ def test_columns_can_be_called_anything(tmp_path: Path) -> None:
         ("a.jsonl", '{"input": "x", "anwser": "y"}\n', "did you mean 'anwser'"),
         ("a.jsonl", '{"input": "x", "answer": ""}\n', "line 1: the answer .* is empty"),
         ("a.jsonl", '{"input": "x", "answer": null}\n', "line 1: the answer .* is empty"),
+        ("a.jsonl", '{"input": "x", "answer": " \\t "}\n', "line 1: the answer .* is empty"),
+        ("a.csv", "input,answer\nx, \n", "line 2: the answer .* is empty"),
+        ("a.jsonl", '{"input": null, "answer": "y"}\n', "line 1: the input .* is null"),
+        ("a.jsonl", row_of(r'"half \ud800"'), "line 2: half of a surrogate pair in 'half .ud800'"),
+        ("a.jsonl", row_of(r'{"\udc00": 1}'), "line 2: half of a surrogate pair"),
+        ("a.jsonl", row_of("[1e999]"), "line 2: a number is too large"),
+        ("a.jsonl", row_of("9" * 5000), "line 2: not JSON: a whole number of 5000 digits"),
+        ("a.jsonl", row_of("[" * 150 + "]" * 150), "line 2: nested more than 100 levels deep"),
+        ("a.jsonl", row_of("[" * 90_000 + "]" * 90_000), "line 2: nested more than 100 levels deep"),
+        ("a.json", f"[{row_of('-1e999').splitlines()[1]}]", "a.json, row 1: a number is too large"),
+        ("a.json", "[" * 90_000 + "]" * 90_000, "a.json: nested more than 100 levels deep"),
         ("a.jsonl", '{"input": "x", "answer": "y", "id": 1.5}\n', "line 1: 'id' must be a text"),
         ("a.jsonl", "\n\n", "the file is empty"),
         ("a.jsonl", b'{"input": "x", "answer": "y"}\n\xff\xfe\n', "line 2: not UTF-8"),
@@ -154,6 +170,17 @@ def test_columns_can_be_called_anything(tmp_path: Path) -> None:
 def test_what_is_wrong_is_said_with_its_place(tmp_path: Path, name: str, text: str | bytes, says: str) -> None:
     with pytest.raises(UsageError, match=says):
         read(file(tmp_path, name, text))
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.jsonl"])
+def test_a_text_of_any_length_is_read_from_any_format(tmp_path: Path, name: str) -> None:
+    long = "so long " * 50_000
+    made = f"input,answer\n{long},y\n" if name == "a.csv" else jsonl([{"input": long, "answer": "y"}])
+    assert items(file(tmp_path, name, made))[0].text == long
+
+
+def test_nesting_as_deep_as_allowed_is_read(tmp_path: Path) -> None:
+    assert len(items(file(tmp_path, "a.jsonl", row_of("[" * 99 + "]" * 99)))) == 2
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
@@ -241,7 +268,11 @@ def test_splits_that_make_no_sense(tmp_path: Path, files: dict[str, str], says: 
 values = st.text(max_size=12) | st.integers(-99, 99) | st.lists(st.integers(0, 9), max_size=2)
 
 
-@given(st.lists(st.tuples(values, st.text(min_size=1, max_size=6)), min_size=1, max_size=6, unique_by=repr))
+@given(
+    st.lists(
+        st.tuples(values, st.text(min_size=1, max_size=6).filter(str.strip)), min_size=1, max_size=6, unique_by=repr
+    )
+)
 def test_any_rows_are_read_back(tmp_path_factory: pytest.TempPathFactory, pairs: list[tuple[object, str]]) -> None:
     rows = [{"input": question, "answer": answer} for question, answer in pairs]
     path = file(tmp_path_factory.getbasetemp(), "any.jsonl", jsonl(rows))

@@ -376,3 +376,11 @@ def test_a_task_of_an_installed_package_is_found_by_name(tmp_path: Path) -> None
         [sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True
     )
     assert done.stdout.split() == ["inspect-riverside-sums", "4", "True"], done.stderr
+
+
+@pytest.mark.parametrize("call", ["{", "[]", '{"name": "add", "arguments": 3}', "[" * 90_000, "9" * 5000])
+def test_a_tool_call_that_cannot_be_read_is_the_agents_mistake(call: str) -> None:
+    from sharpen.tasks.inspect_ai.provider import calls_in
+
+    (made,) = calls_in(f"<tool>{call}</tool>")
+    assert "not a tool call" in made.parse_error

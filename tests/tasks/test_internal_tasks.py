@@ -110,6 +110,7 @@ def test_a_longer_skill_costs_something_even_if_every_answer_is_right() -> None:
         ("def fare(age, km):\n    return 'free'\n", "not 'free'"),
         ("import os\nprint([0] * 4, flush=True)\nos._exit(0)\n", "is [0-9]+, not 0"),
         ("import os\nprint('all right', flush=True)\nos._exit(0)\n", "something else than its answers"),
+        ("import os\nprint('[' * 5000 + ']' * 5000, flush=True)\nos._exit(0)\n", "something else than its answers"),
         ("def fair(age, km):\n    return 0\n", "cannot import name 'fare'"),
     ],
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from sharpen.core.errors import UsageError
@@ -46,6 +46,19 @@ def score(metric: str, answer: str, reference: object, **inputs: object) -> Scor
         ("choice?labels=A,B,C", "A dog barks, so the answer is **C**.", "C"),
         ("choice?labels=red,green", "The answer is green\nand not red.", "green"),
         ("choice", "weather, of course", "weather"),
+        ("choice?labels=正面,负面", "答案是正面", "正面"),
+        ("choice?labels=+,*", "*", "*"),
+        ("contains", "答えは東京です。", "東京"),
+        ("contains", "a * b", "*"),
+        ("contains", "It ends here.", "."),
+        ("exact_match", " * ", "*"),
+        ("f1", "the", "The"),
+        ("f1", "!", "!"),
+        ("numeric", "minus: –3", "–3"),
+        ("numeric", "1,234.5", "about 1,234.5 kg"),
+        ("numeric", "50", "50%"),
+        ("numeric", "-1000", "−1e3"),
+        ("numeric", "5", ["five", "5"]),
         ("regex", "order #123 shipped", r"#\d{3}\b"),
     ],
 )
@@ -83,6 +96,19 @@ def test_right_answers(metric: str, answer: str, reference: object) -> None:
         ("choice?labels=red,green", "red", "green", "wrong label"),
         ("choice?labels=A,B", "a dog", "A", "expected one label"),
         ("regex", "nothing here", r"#\d+", "pattern is not found"),
+        ("exact_match", "", ".", "got nothing"),
+        ("exact_match", "**", "*", "got the word '**'"),
+        ("exact_match", "`", "*", "wrong value"),
+        ("f1", "", "The", "got nothing"),
+        ("f1", "a", "The", "0% word overlap"),
+        ("f1", "?", "!", "0% word overlap"),
+        ("contains", "", "*", "does not occur"),
+        ("choice?labels=+,*", "", "*", "expected one label"),
+        ("json_equal", "[" * 9000 + "]" * 9000, {"a": 1}, "expected JSON, got the word"),
+        ("json_equal", '{"a":' * 4000, {"a": 1}, "expected JSON, got the word"),
+        ("json_equal", "9" * 5000, {"a": 1}, "expected JSON, got the number"),
+        ("exact_match", "[" * 9000, "42", "expected a number, got the word"),
+        ("numeric", "1e999", "3", "expected a number, got the number 1e999"),
     ],
 )
 def test_wrong_answers_come_with_a_reason(metric: str, answer: str, reference: object, says: str) -> None:
@@ -125,7 +151,17 @@ def test_unknown_metrics_and_settings_are_named(spec: str, says: str) -> None:
 
 @pytest.mark.parametrize(
     ("metric", "reference"),
-    [("numeric", "many"), ("json_equal", "not json"), ("regex", "(unclosed"), ("f1", None), ("f1", [])],
+    [
+        *(("numeric", text) for text in ("many", "1/2", "1 000", "1'000", "12,5", "1.000.000", "2024-01-15", "10-20")),
+        *(("numeric", text) for text in ("0x10", "3½", "-$5", "1e999", True, ["5", "1/2"])),
+        ("json_equal", "not json"),
+        ("json_equal", "[" * 9000),
+        ("regex", "(unclosed"),
+        ("regex", "a{99999999999}"),
+        ("regex", ["x", "(unclosed"]),
+        ("f1", None),
+        ("f1", []),
+    ],
 )
 def test_a_reference_the_metric_cannot_use_names_the_item(metric: str, reference: object) -> None:
     with pytest.raises(UsageError, match="item 'i'"):
@@ -136,6 +172,13 @@ def test_identity_tells_settings_apart() -> None:
     specs = ["numeric", "numeric?tolerance=0.1", "exact_match", "choice?labels=a,b", "choice"]
     assert len({metrics.get(spec).identity for spec in specs}) == len(specs)
     assert metrics.get("choice", labels=("a", "b")).identity == metrics.get("choice?labels=a,b").identity
+    assert metrics.get("choice", labels=("a,b",)).identity != metrics.get("choice", labels=("a", "b")).identity
+
+
+def test_a_label_of_the_data_may_hold_a_comma() -> None:
+    metric = metrics.get("choice", labels=("No, never", "Yes, definitely"))
+    assert metric("I say: yes, definitely.", Item("i", {"input": "?"}, "Yes, definitely")).hard == 1.0
+    assert metric("No, never", Item("i", {"input": "?"}, "Yes, definitely")).hard == 0.0
 
 
 RETURNS = """
@@ -206,6 +249,57 @@ def test_normalising_twice_changes_nothing(text: str) -> None:
     assert matching.normalised(once) == once
 
 
+PIECES = (
+    *(
+        "[" * 9000,
+        "]" * 9000,
+        '{"a":' * 9000,
+        "[",
+        "]",
+        "{",
+        "}",
+        '"',
+        ":",
+        ",",
+        "9" * 5000,
+        "1e999",
+        "NaN",
+        "Infinity",
+    ),
+    *(
+        "-",
+        "–",
+        ".",
+        "0",
+        "½",
+        "²",
+        "٣",
+        "\ud800",
+        "\x00",
+        "```",
+        "```json\n",
+        "\n",
+        "a",
+        "b",
+        "answer is ",
+        "(",
+        "*",
+        " ",
+    ),
+)
+hostile = st.lists(st.sampled_from(PIECES), max_size=12).map("".join)
+REFERENCES: dict[str, object] = {"numeric": "3", "json_equal": {"a": [1]}, "regex": r"\d+|b", "choice": "a"}
+
+
+@example("json_equal", "[" * 9000)
+@example("exact_match", "[" * 9000)
+@given(st.sampled_from(metrics.names()), texts | hostile)
+def test_no_answer_whatever_makes_a_metric_fail(metric: str, answer: str) -> None:
+    result = score(metric, answer, REFERENCES.get(metric, "a *b* 12"))
+    assert 0.0 <= result.hard <= 1.0 and 0.0 <= result.soft <= 1.0
+    assert (result.hard == 1.0) or result.feedback
+
+
 @given(st.sampled_from(["exact_match", "contains", "f1", "choice?labels=a,b"]), texts, texts)
 def test_scores_lie_between_nought_and_one_and_wrong_ones_have_feedback(
     metric: str, answer: str, reference: str
@@ -215,9 +309,16 @@ def test_scores_lie_between_nought_and_one_and_wrong_ones_have_feedback(
     assert (result.hard == 1.0) or result.feedback
 
 
-@given(st.text(min_size=1, max_size=40).filter(lambda t: matching.normalised(t) != ""))
-def test_the_reference_itself_is_an_exact_match(reference: str) -> None:
-    assert score("exact_match", reference, reference).hard == 1.0
+written = st.text(min_size=1, max_size=20).filter(str.strip) | st.sampled_from(
+    [*"*.`'\"!", "the", "a", "**", "A.", "東京"]
+)
+
+
+@given(st.sampled_from(["exact_match", "contains", "f1", "choice"]), written)
+def test_the_reference_itself_is_right_and_nothing_is_not(metric: str, reference: str) -> None:
+    scorer, item = metrics.get(metric, labels=(reference,)), Item("i", {"input": "?"}, reference)
+    assert scorer(reference, item).hard == 1.0
+    assert scorer("", item).hard == 0.0
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False, min_value=-1e15, max_value=1e15))

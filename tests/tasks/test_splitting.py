@@ -73,8 +73,25 @@ def test_a_wrong_ratio_is_shown_with_a_right_one(ratio: str) -> None:
 
 
 def test_too_few_items_for_a_ratio_name_the_split_that_would_be_empty() -> None:
-    with pytest.raises(UsageError, match="leave val empty"):
+    with pytest.raises(
+        UsageError, match=r"3 items split by 2:1:7 leave val empty; .*, or another ratio, such as 3:3:4"
+    ):
         splitting.by_ratio(items(3), "2:1:7", 0)
+
+
+@pytest.mark.parametrize(("count", "says"), [(1, "1 item .* leaves train and val empty"), (2, "2 items .* val empty")])
+def test_what_failed_is_not_what_is_advised(count: int, says: str) -> None:
+    with pytest.raises(UsageError, match=rf"^d.csv: {says}; give at least 3 items$"):
+        splitting.by_ratio(items(count), "3:3:4", 0, "d.csv")
+
+
+@given(shares, st.integers(0, 40))
+def test_the_number_of_items_that_is_said_to_be_enough_is_and_one_less_is_not(
+    ratio: tuple[int, int, int], more: int
+) -> None:
+    number = splitting.enough(ratio)
+    assert all(splitting.largest_remainder(ratio, number + more))
+    assert not all(splitting.largest_remainder(ratio, number - 1))
 
 
 @pytest.mark.parametrize("limit", [0, -1, True, "3"])

@@ -115,6 +115,12 @@ def test_a_word_in_a_comment_or_a_text_is_no_cheat() -> None:
     assert checking.bare('a "b -- c" -- d "\ne /- f /- g -/ " -/ h') == 'a "" \ne   h'
 
 
+def test_lines_that_are_no_messages_are_passed_over() -> None:
+    told = json.dumps({"severity": "error", "data": "no"})
+    found = checking.verdict("\n".join(("not JSON", "[" * 90_000, told)), 1, {"statement": STATEMENT}, 3)
+    assert not found.right and "no" in found.feedback
+
+
 def test_a_file_that_takes_too_long_is_stopped() -> None:
     task = made(seconds=0.5)
     outcome = attempt(task, asked(task), f"{STATEMENT} := by slow")

@@ -17,7 +17,7 @@ from typing import Any
 import yaml
 
 from sharpen.core.errors import UsageError
-from sharpen.core.redact import BLANK, is_clean, names_secret, redact, redact_json
+from sharpen.core.redact import BLANK, names_secret, redact, redact_json
 
 VARIABLE = "SHARPEN_WITHHELD_SECRETS"
 _SIGN = re.compile(r"\[withheld ([0-9]+)\]")
@@ -80,9 +80,8 @@ def _restored(found: Any, values: list[str], where: str, place: tuple[str, ...])
 
 
 def _changed(settings: str, change: Callable[[Any], Any]) -> str:
-    """YAML after a change to what it says; as it stands where that changes nothing."""
-    if is_clean(settings):
-        return settings
+    """YAML after a change to what it says; as it stands where that changes nothing. It is always read: YAML folds and
+    quotes in more ways than one can look for."""
     before = yaml.load(settings, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
     after = change(before)
     return settings if after == before else yaml.safe_dump(after, sort_keys=False, allow_unicode=True)

@@ -1,50 +1,61 @@
 """The one place that removes secrets, by value and by key, from whatever is about to be written, shown or raised.
 
 By value: every secret the program has seen (a key from the environment, from a file, from an option) is registered with
-`remember`, and `redact` blanks it wherever it occurs. By form: `redact` also blanks what looks like a key, a password in an
-address among them. By key: `redact_json` blanks values whose key names a secret, known or not, and keeps the shape of the
-rest. Numbers are never secrets: token counts stay.
+`remember`, and `redact` blanks it wherever it occurs: as it is, as JSON, `repr` or an address would write it, and each
+longer line of one that has several. By form: `redact` also blanks what looks like a key, a password in an address among
+them. By key: `redact_json` blanks values whose key names a secret, known or not, and keeps the shape of the rest.
+Numbers are never secrets: token counts stay. What names a secret and what looks like one is said in `secrecy.py`.
+
+A value of 6 characters or more is remembered if a model uses it as its key, or if it stands under a secret's name in the
+user's own settings. One from the environment, where names are chosen by others, must look like a secret as well.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import re
-from collections.abc import Mapping
-from functools import lru_cache
+from collections.abc import Iterator, Mapping
+from urllib.parse import quote
 
 from sharpen.core.digest import Json
-
-BLANK = "[redacted]"
-
-_NAMES = re.compile(
-    r"(?:^|[_\-.])(api_?key|key|token|secret|password|passwd|authorization|auth|credential|cookie)s?$", re.IGNORECASE
+from sharpen.core.secrecy import (
+    BLANK,
+    is_ordinary,
+    is_placeholder,
+    looks_secret,
+    may_hold_secret,
+    names_secret,
+    secrets_in,
 )
-_HARMLESS = frozenset({"max_tokens", "prompt_tokens", "completion_tokens", "cached_tokens", "tokens"})
-_INLINE = re.compile(
-    r"(?i)(\b(?:bearer\s+|sk-|api[_-]?key[=:]\s*)(?=[A-Za-z0-9_\-.]{8})"
-    r"|[?&](?:api[_-]?key|key|(?:access[_-]?)?token|secret|password|passwd|auth|sig(?:nature)?)=)([A-Za-z0-9_\-.%+/~]+)"
-)
-_IN_ADDRESS = re.compile(r"(://[^/\s:@\"']*:)([^/\s@\"']+)(?=@)")
-_SUSPECT = re.compile(r"bearer|sk-|key|token|secret|passw|auth|credential|cookie|[?&]sig|://[^/\s]*@", re.IGNORECASE)
-"""Some piece of everything that `_NAMES`, `_INLINE` and `_IN_ADDRESS` can match."""
+
+__all__ = [
+    "BLANK", "is_clean", "names_secret", "redact", "redact_json", "redact_known", "remember", "remember_environment",
+    "remember_settings",
+]  # fmt: skip
+
 _SHORTEST = 6
+_SHORTEST_LINE = 12
 
 _known: set[str] = set()
+"""Every text to blank."""
+_ordered: dict[str, str] = {}
+"""The same texts, the longest first, and how each stands in a line of JSON: worked out when it is next asked for."""
 
 
 def remember(secret: str | None) -> None:
-    """Register a secret, so that it is blanked from now on. Very short values would blank ordinary text: ignored."""
-    secret = (secret or "").strip()
-    if len(secret) >= _SHORTEST:
-        _known.add(secret)
+    """Register a secret, so that it is blanked from now on. Very short values and placeholders (`ollama`, `none`) would
+    blank ordinary text: ignored."""
+    if not is_placeholder((secret or "").strip()):
+        _register(secret or "")
 
 
 def remember_environment(environ: Mapping[str, str] | None = None) -> None:
-    """Register the value of every environment variable whose name names a secret, and passwords in addresses."""
+    """Register the value of every environment variable whose name names a secret, and passwords in addresses, where
+    they look like secrets."""
     for name, value in (os.environ if environ is None else environ).items():
-        remember_settings({name: value})
+        for secret in [value] if names_secret(name) else _found(value):
+            if looks_secret(secret.strip()):
+                _register(secret)
 
 
 def remember_settings(value: Json, *, named: bool = False) -> None:
@@ -56,21 +67,13 @@ def remember_settings(value: Json, *, named: bool = False) -> None:
         for inner in value:
             remember_settings(inner, named=named)
     elif isinstance(value, str):
-        if named:
-            remember(value)
-        elif _SUSPECT.search(value):
-            for found in (*_INLINE.finditer(value), *_IN_ADDRESS.finditer(value)):
-                remember(found.group(2))
-
-
-@lru_cache(4096)
-def names_secret(key: str) -> bool:
-    return key.lower() not in _HARMLESS and _NAMES.search(key) is not None
+        for secret in [value] if named else (found for found in _found(value) if not is_ordinary(found)):
+            _register(secret)
 
 
 def redact_known(text: str) -> str:
     """`text` without any secret that is known by value. For text that is data: nothing else in it is touched."""
-    for secret in sorted(_known, key=len, reverse=True):
+    for secret in _texts():
         if secret in text:
             text = text.replace(secret, BLANK)
     return text
@@ -79,17 +82,22 @@ def redact_known(text: str) -> str:
 def redact(text: str) -> str:
     """`text` without any secret that is known by value or recognisable by its form."""
     text = redact_known(text)
-    if not _SUSPECT.search(text):
+    places = sorted(secrets_in(text))
+    if not places:
         return text
-    text = _INLINE.sub(lambda match: match.group(1) + BLANK, text)
-    return _IN_ADDRESS.sub(lambda match: match.group(1) + BLANK, text)
+    pieces, end = [], 0
+    for start, stop in places:
+        if start >= end:
+            pieces += [text[end:start], BLANK]
+        end = max(end, stop)
+    return "".join((*pieces, text[end:]))
 
 
 def is_clean(line: str) -> bool:
     """Whether a line of JSON certainly holds nothing that `redact_json` would blank. A no is not certain."""
-    if _SUSPECT.search(line) or "\\u" in line:
+    if may_hold_secret(line) or "\\u" in line:
         return False
-    return not any(secret in line or json.dumps(secret, ensure_ascii=False)[1:-1] in line for secret in _known)
+    return not any(secret in line or in_json in line for secret, in_json in _texts().items())
 
 
 def redact_json(value: Json) -> Json:
@@ -112,3 +120,43 @@ def _blank(value: Json) -> Json:
     if isinstance(value, list | tuple):
         return [_blank(inner) for inner in value]
     return value
+
+
+def _found(text: str) -> Iterator[str]:
+    return (text[start:stop] for start, stop in secrets_in(text))
+
+
+def _register(secret: str) -> None:
+    secret = secret.strip()
+    if len(secret) < _SHORTEST:
+        return
+    texts = {secret}
+    lines = [line.strip() for line in secret.splitlines()]
+    if len(lines) > 1:
+        texts.update(line for line in lines if len(line) >= _SHORTEST_LINE and not line.startswith("-----"))
+    _known.update(form for text in texts for form in _written(text))
+
+
+def _texts() -> dict[str, str]:
+    global _ordered
+    if _ordered.keys() != _known:  # a new one, because another thread may be going through the old one
+        _ordered = {text: _in_json(text) for text in sorted(_known, key=len, reverse=True)}
+    return _ordered
+
+
+def _written(text: str) -> set[str]:
+    """A text as it is, and as it stands in what others make of it. `repr` marks a single quote or not, depending on what
+    else is in the same string."""
+    as_literal = repr(f'"{text}')[2:-1]
+    return {
+        text,
+        _in_json(text),
+        json.dumps(text)[1:-1],
+        as_literal,
+        as_literal.replace("\\'", "'"),
+        quote(text, safe="", errors="replace"),
+    }
+
+
+def _in_json(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)[1:-1]

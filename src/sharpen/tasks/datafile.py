@@ -12,7 +12,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
@@ -21,7 +21,7 @@ from sharpen.core.digest import Json, digest
 from sharpen.core.errors import UsageError, nearest
 from sharpen.core.item import Item
 from sharpen.core.task import SPLITS, Splits
-from sharpen.tasks import parquet, splitting
+from sharpen.tasks import jsonvalue, parquet, splitting
 
 SUFFIXES = (".jsonl", ".json", ".csv", ".parquet")
 ROLES = ("input", "answer", "id", "type", "split")
@@ -46,20 +46,39 @@ class Reading:
 
 
 PLAIN = Reading({})
+_TOO_DEEP = f"nested more than {jsonvalue.MAX_DEPTH} levels deep"
+_CELL_LIMIT = 2**31 - 1
+"""What csv takes in one cell at most. Its own limit of 131,072 characters is for the whole process, and no other format has
+one; this is the largest number that every platform's C takes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Located:
+    """Splits, and where each of their items stands, by its digest."""
+
+    splits: Splits
+    places: Mapping[str, str]
 
 
 def load(path: Path, reading: Reading = PLAIN, *, ratio: str = splitting.DEFAULT_RATIO, seed: int = 0) -> Splits:
     """The splits that a file or a folder holds, or that a file is split into."""
+    return located(path, reading, ratio=ratio, seed=seed).splits
+
+
+def located(path: Path, reading: Reading = PLAIN, *, ratio: str = splitting.DEFAULT_RATIO, seed: int = 0) -> Located:
+    """What `load` gives, with the places."""
     if path.is_dir():
         return _load_folder(path, reading)
     rows = read(path, reading)
     if all(row.split is None for row in rows):
-        return splitting.by_ratio([row.item for row in rows], ratio, seed)
+        splits = splitting.by_ratio([row.item for row in rows], ratio, seed, str(path))
+        return Located(splits, _places(rows))
     for row in rows:
         if row.split is None:
             raise UsageError(f"{row.where}: no split, while other rows have one; give every row a split, or none")
         splitting.check_name(row.split, row.where)
-    return splitting.by_name(((row.split, row.item) for row in rows if row.split is not None), str(path))
+    splits = splitting.by_name(((row.split, row.item) for row in rows if row.split is not None), str(path))
+    return Located(splits, _places(rows))
 
 
 def read(path: Path, reading: Reading = PLAIN) -> list[Row]:
@@ -96,7 +115,11 @@ def parse_fields(fields: Mapping[str, str] | str | None) -> dict[str, str]:
     return dict(fields or {})
 
 
-def _load_folder(folder: Path, reading: Reading) -> Splits:
+def _places(rows: Iterable[Row]) -> dict[str, str]:
+    return {row.item.digest: row.where for row in rows}
+
+
+def _load_folder(folder: Path, reading: Reading) -> Located:
     sources: dict[str, list[Path]] = {}
     for entry in sorted(folder.iterdir()):
         files = _data_files(entry)
@@ -117,14 +140,16 @@ def _load_folder(folder: Path, reading: Reading) -> Splits:
             "(one file in place of the folder is split for you)"
         )
     named: list[tuple[str, Item]] = []
+    places: dict[str, str] = {}
     for name in SPLITS:
         for row in (row for file in sources[name] for row in read(file, reading)):
             if row.split not in (None, name):
                 raise UsageError(f"{row.where}: split {row.split!r} in the data of {name}")
             named.append((name, row.item))
+            places[row.item.digest] = row.where
     splits = splitting.by_name(named, str(folder))
     splitting.check_manifest(folder, splits)
-    return splits
+    return Located(splits, places)
 
 
 def _data_files(entry: Path) -> list[Path]:
@@ -152,10 +177,12 @@ def _row(where: str, values: Mapping[str, Json], reading: Reading) -> Row:
                 f"{where}: column {name!r} stands beside the column {column[name]!r} that is to be the {name}; "
                 f"rename or drop one of them"
             )
-    if values[column["answer"]] is None or values[column["answer"]] == "":
+    if reading.needs_input and values[column["input"]] is None:
+        raise UsageError(f"{where}: the input (column {column['input']!r}) is null; give a text, or drop the row")
+    reference = values[column["answer"]]
+    if reference is None or (isinstance(reference, str) and not reference.strip()):
         raise UsageError(f"{where}: the answer (column {column['answer']!r}) is empty")
     kind = _text(values, column["type"], where) or "default"
-    reference = values[column["answer"]]
     given = _text(values, column["id"], where)
     item = Item(given or digest([inputs, reference, kind])[:16], inputs, reference, kind)
     return Row(item, _text(values, column["split"], where) or None, where)
@@ -215,19 +242,23 @@ def _jsonl(path: Path, text: str) -> Iterator[tuple[str, Mapping[str, Json]]]:
             continue
         where = f"{path}, line {number}"
         try:
-            value = json.loads(line, parse_constant=_refuse)
+            value = json.loads(line, parse_constant=_refuse, parse_int=_whole)
         except ValueError as error:
             raise UsageError(f"{where}: not JSON: {error}") from error
+        except RecursionError as error:
+            raise UsageError(f"{where}: {_TOO_DEEP}") from error
         yield where, _object(where, value)
 
 
 def _json(path: Path, text: str) -> Iterator[tuple[str, Mapping[str, Json]]]:
     try:
-        value = json.loads(text, parse_constant=_refuse)
+        value = json.loads(text, parse_constant=_refuse, parse_int=_whole)
     except json.JSONDecodeError as error:
         raise UsageError(f"{path}, line {error.lineno}: not JSON: {error.msg} (column {error.colno})") from error
     except ValueError as error:
         raise UsageError(f"{path}: not JSON: {error}") from error
+    except RecursionError as error:
+        raise UsageError(f"{path}: {_TOO_DEEP}") from error
     rows = value.get("data") if isinstance(value, dict) else value
     if not isinstance(rows, list):
         raise UsageError(f"{path}: expected a list of objects, or an object with such a list under 'data'")
@@ -236,6 +267,7 @@ def _json(path: Path, text: str) -> Iterator[tuple[str, Mapping[str, Json]]]:
 
 
 def _csv(path: Path, text: str) -> Iterator[tuple[str, Mapping[str, Json]]]:
+    csv.field_size_limit(_CELL_LIMIT)
     reader = csv.reader(io.StringIO(text, newline=""), strict=True)
     header: list[str] = []
     end = 0
@@ -258,11 +290,21 @@ def _csv(path: Path, text: str) -> Iterator[tuple[str, Mapping[str, Json]]]:
 
 
 def _object(where: str, value: Json) -> Mapping[str, Json]:
+    problem = jsonvalue.problem(value)
+    if problem is not None:
+        raise UsageError(f"{where}: {problem}")
     if not isinstance(value, dict):
         raise UsageError(
             f"{where}: expected an object with the fields 'input' and 'answer', got {json.dumps(value)[:60]}"
         )
     return value
+
+
+def _whole(digits: str) -> int:
+    try:
+        return int(digits)
+    except ValueError:
+        raise ValueError(f"a whole number of {len(digits)} digits is too long; write it as a text") from None
 
 
 def _refuse(constant: str) -> NoReturn:

@@ -10,7 +10,7 @@ from pathlib import Path
 from sharpen.core.errors import UsageError, nearest
 from sharpen.core.item import Item
 from sharpen.core.task import SPLITS, Brief, Splits
-from sharpen.tasks import datafile, splitting
+from sharpen.tasks import datafile, metrics, splitting
 from sharpen.tasks.textual import TextTask
 
 
@@ -56,12 +56,13 @@ class DataTask(TextTask):
         self.template = settings.template
         self.skill = _skill(settings.skill)
         self.brief = Brief(description=settings.description)
-        splits = self._load()
+        data = self._load()
+        splits = splitting.limited(data.splits, settings.limit, settings.split_seed)
         if self.metric == "choice":
             self.labels = _labels(splits)
         super().__init__()
         self._splits = splits
-        self._check(splits)
+        self._check(splits, data.places)
 
     def items(self) -> list[Item]:
         return [item for name in SPLITS for item in self.splits()[name]]
@@ -77,26 +78,28 @@ class DataTask(TextTask):
             seed=self.settings.split_seed if by_ratio else None,
         )
 
-    def _load(self) -> Splits:
+    def _load(self) -> datafile.Located:
         settings = self.settings
         reading = datafile.Reading(
             datafile.parse_fields(settings.fields),
             needs_input=settings.template is None,
             drop_duplicates=settings.drop_duplicates,
         )
-        splits = datafile.load(self.path, reading, ratio=settings.ratio, seed=settings.split_seed)
-        return splitting.limited(splits, settings.limit, settings.split_seed)
+        return datafile.located(self.path, reading, ratio=settings.ratio, seed=settings.split_seed)
 
-    def _check(self, splits: Splits) -> None:
+    def _check(self, splits: Splits, places: Mapping[str, str]) -> None:
         """Meet what only shows when an item is asked or scored now, not after an hour of training."""
         wanted = [] if self.template is None else _places(self.template)
-        for item in (item for name in SPLITS for item in splits[name]):
+        items = {item.digest: item for name in SPLITS for item in splits[name]}
+        for where, item in ((where, items[place]) for place, where in places.items() if place in items):
             for name in wanted:
                 if name not in item.inputs:
                     hint = nearest(name, list(item.inputs))
-                    raise UsageError(f"template: item {item.id!r} has no field {name!r}{hint}")
-            if not self.scorer.own:
-                self.scorer("", item)
+                    raise UsageError(f"{where}: no field {name!r}, which the template names{hint}")
+            try:
+                metrics.check(self.scorer, item)
+            except metrics.BadReference as error:
+                raise UsageError(f"{where}: {error.problem}") from error
 
 
 def _places(template: str) -> list[str]:
@@ -110,7 +113,9 @@ def _places(template: str) -> list[str]:
 
 
 def _labels(splits: Splits) -> tuple[str, ...]:
-    found = {str(item.reference) for name in SPLITS for item in splits[name] if not isinstance(item.reference, list)}
+    """Every answer of the data. Of an item with several accepted answers, each is a label."""
+    answers = (item.reference for name in SPLITS for item in splits[name])
+    found = {str(label) for answer in answers for label in (answer if isinstance(answer, list) else [answer])}
     return tuple(sorted(found))
 
 

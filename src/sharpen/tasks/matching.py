@@ -10,25 +10,43 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from itertools import islice
 
 from sharpen.core.digest import Json
+from sharpen.tasks.borders import stands_in
+from sharpen.tasks.jsonvalue import too_deep
 
 _WRAPPERS = "\"'`*“”‘’«»"
-_NUMBER = re.compile(r"(?<![\w.])[-+−]?(?=\.?\d)(?:\d{1,3}(?:,\d{3})+|\d*)(?:\.\d+)?(?:[eE][-+]?\d+)?(?!\d)")
-_FENCE = re.compile(r"```[a-zA-Z]*\s*\n(.*?)```", re.DOTALL)
+_NUMBER = re.compile(r"(?<![\w.])[-+−–]?(?=\.?\d)(?:\d{1,3}(?:,\d{3})+|\d*)(?:\.\d+)?(?:[eE][-+]?\d+)?(?!\d)")
+_MINUS = ("-", "−", "–")
+_FENCE = re.compile(r"```[a-zA-Z]*[^\S\n]*\n(.*?)```", re.DOTALL)
+_DECODER = json.JSONDecoder()
+_MAX_STARTS = 1000  # each start may read all that follows, so brackets without end would take minutes
 _SETTLED = re.compile(r"(?i)\b(?:answer|label|category|choice|class)\b\s*(?:is|:|=|-)+\s*")
 
 
+def folded(text: str) -> str:
+    """A text with nothing of it lost but case, and white space beyond one space."""
+    return " ".join(unicodedata.normalize("NFKC", text).casefold().split())
+
+
 def normalised(text: str) -> str:
-    """A text as the metrics compare it; applying it twice changes nothing."""
-    text = " ".join(unicodedata.normalize("NFKC", text).casefold().split())
+    """A text as the metrics compare it; applying it twice changes nothing. One of quotes and stops alone keeps them, since
+    it would otherwise equal an empty one."""
+    whole = text = folded(text)
     while True:
         shorter = text.strip(_WRAPPERS + " ")
         if shorter.endswith(".") and not shorter.endswith(".."):
             shorter = shorter[:-1]
         if shorter == text:
-            return text
+            return text or whole
         text = shorter
+
+
+def compared_words(text: str) -> list[str]:
+    """The words of a text as F1 counts them. One of articles or of punctuation alone keeps them, since it would otherwise
+    equal an empty one."""
+    return words(text) or re.findall(r"\w+", folded(text)) or folded(text).split()
 
 
 def words(text: str) -> list[str]:
@@ -45,37 +63,49 @@ def f1(given: Sequence[str], wanted: Sequence[str]) -> float:
     return 2 * common / (len(given) + len(wanted))
 
 
-def stands_in(part: str, whole: str) -> bool:
-    """Whether `part` occurs in `whole` and is not inside a longer word there."""
-    if not part:
-        return False
-    return re.search(rf"(?<!\w){re.escape(part)}(?!\w)", whole) is not None
-
-
 def last_number(text: str) -> float | None:
     """The last number written in digits, or None."""
     found = _NUMBER.findall(text)
     if not found:
         return None
-    value = float(found[-1].replace(",", "").replace("−", "-"))
+    value = float(found[-1].replace(",", "").replace("−", "-").replace("–", "-"))
     return value if abs(value) != float("inf") else None
 
 
+def only_number(text: str) -> float | None:
+    """The number a text holds besides words or signs such as a unit or a currency, or None where it could be misread:
+    without a number, with a second one, with digits or a minus that are no part of it ("1/2", "1 000", "12,5")."""
+    found = list(_NUMBER.finditer(text))
+    if len(found) != 1:
+        return None
+    before, after = text[: found[0].start()], text[found[0].end() :]
+    if any(character.isnumeric() for character in before + after) or before.rstrip(" $€£¥").endswith(_MINUS):
+        return None
+    return last_number(text)
+
+
 def find_json(text: str) -> tuple[bool, Json]:
-    """The JSON value a text holds: the whole text, the content of a fence, or the first object or list in it."""
+    """The JSON value a text holds: the whole text, the content of a fence, or the first object or list in it. What cannot
+    be parsed, or is nested beyond all use, is none."""
     fenced = _FENCE.search(text)
     for candidate in (text, fenced[1] if fenced else ""):
-        try:
-            return True, json.loads(candidate)
-        except ValueError:
-            continue
-    decoder = json.JSONDecoder()
-    for start in re.finditer(r"[{\[]", text):
-        try:
-            return True, decoder.raw_decode(text, start.start())[0]
-        except ValueError:
-            continue
+        found, value = _decoded(candidate)
+        if found:
+            return True, value
+    for start in islice(re.finditer(r"[{\[]", text), _MAX_STARTS):
+        found, value = _decoded(text, start.start())
+        if found:
+            return True, value
     return False, None
+
+
+def _decoded(text: str, start: int | None = None) -> tuple[bool, Json]:
+    """All of a text as JSON, or the value that begins at `start`."""
+    try:
+        value = json.loads(text) if start is None else _DECODER.raw_decode(text, start)[0]
+    except (ValueError, RecursionError):
+        return False, None
+    return (False, None) if too_deep(value) else (True, value)
 
 
 def same_json(a: Json, b: Json) -> bool:
@@ -119,8 +149,10 @@ def settled_label(answer: str, labels: Sequence[str]) -> str | None:
     label is found in "(A)", "A." or alone, never in "a dog".
     """
     text = unicodedata.normalize("NFKC", answer).strip()
-    settled = [text[match.end() :].strip().split("\n")[0] for match in _SETTLED.finditer(text)]
-    for part in (part.strip(_WRAPPERS + " ") for part in (*settled[-1:], text)):
+    ends = [match.end() for match in _SETTLED.finditer(text)]
+    settled = [text[end:].strip().split("\n")[0] for end in ends[-1:]]
+    labels = [label for label in labels if label.strip()]
+    for part in (part.strip(_WRAPPERS + " ") or part for part in (*settled, text)):
         if not labels:
             first = re.match(r"\(?([\w-]+)", part)
             if first:
@@ -139,7 +171,7 @@ def settled_label(answer: str, labels: Sequence[str]) -> str | None:
 def _names(text: str, label: str) -> bool:
     if len(label) == 1 and label.isalpha():
         return re.search(rf"(?:^|[\s(*]){re.escape(label)}(?:[).:*,]|\s*$)", text) is not None
-    return stands_in(label.casefold(), text.casefold())
+    return stands_in(folded(label), folded(text))
 
 
 def kind(text: str) -> str:
@@ -162,7 +194,7 @@ def describe(text: str) -> str:
     count = len(text.split())
     return {
         "nothing": "nothing",
-        "number": f"the number {text.strip()}",
+        "number": f"the number {text.strip()[:40]}",
         "json": "JSON",
         "code": f"the text {text.strip()[:40]!r}",
         "word": f"the word {text.strip()[:40]!r}",

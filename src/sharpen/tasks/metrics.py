@@ -6,16 +6,22 @@ A metric maps (answer text, item) to a `Score`. `hard` is what training aims at,
 of them counts (except for `json_equal`, where a list is a value).
 
 - `exact_match`: equal after normalisation: Unicode NFKC, case ignored, runs of white space as one space, quotes,
-  backticks, asterisks around the answer and one full stop at its end removed. `soft` is the share of words in common (F1).
-- `contains`: the normalised reference stands in the normalised answer, not inside a longer word.
-- `f1`: the F1 of the words in common, after normalisation and without punctuation and the articles a, an, the.
-- `numeric`: the last number in the answer is within `tolerance` (relative above 1, absolute below; default 1e-6).
+  backticks, asterisks around the answer and one full stop at its end removed. Where nothing would be left, nothing is
+  removed: `*` equals `*` and not an empty answer. `soft` is the share of words in common (F1).
+- `contains`: the normalised reference stands in the answer, not inside a longer word (where the script has spaces).
+- `f1`: the F1 of the words in common, after normalisation and without punctuation and the articles a, an, the; a text of
+  nothing else keeps them.
+- `numeric`: the last number in the answer is within `tolerance` (relative above 1, absolute below; default 1e-6). The
+  reference must hold exactly one number.
 - `json_equal`: the JSON value in the answer (alone, in a fence, or the first object or list in a text) equals the
   reference. `soft` is the share of matching fields.
-- `choice`: the one label the answer settles on is the reference. Labels come from the setting, from the item's field
-  `choices`, or else the answer's first word counts.
+- `choice`: the one label the answer settles on is the reference. Labels come from the item's field `choices`, from the
+  setting, from all answers of the data, or else the answer's first word counts.
 - `regex`: the reference is a regular expression that is found in the answer.
 - `path/to/file.py:function` or `package.module:function`: your own; see `sharpen.tasks.own_metric`.
+
+No answer makes a built-in metric fail: what cannot be read is wrong. A reference that cannot be compared with is a
+`BadReference`, and `check` finds it before anything is scored.
 """
 
 from __future__ import annotations
@@ -24,9 +30,20 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from urllib.parse import parse_qsl
 
+from sharpen.core.digest import canonical
 from sharpen.core.errors import UsageError, nearest
 from sharpen.core.item import Item
 from sharpen.tasks import matching
+from sharpen.tasks.borders import stands_in
+
+
+class BadReference(UsageError):
+    """An item whose reference the metric cannot compare with. `problem` is the message without the item's id, for those
+    who know better where it stands."""
+
+    def __init__(self, item: Item, problem: str) -> None:
+        super().__init__(f"item {item.id!r}: {problem}")
+        self.problem = problem
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +66,15 @@ class Metric:
         return self.score(answer, item)
 
 
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What a metric is made from: the whole name, its settings, and the labels of `choice`."""
+
+    spec: str
+    settings: Mapping[str, str]
+    labels: tuple[str, ...]
+
+
 RIGHT = Score(1.0, 1.0)
 
 
@@ -63,15 +89,34 @@ def get(spec: str, *, labels: tuple[str, ...] = ()) -> Metric:
         known = (*_BUILT_IN, "path/to/file.py:function")
         raise UsageError(f"unknown metric {name!r}; known are {', '.join(known)}{nearest(name, known)}")
     settings = dict(parse_qsl(query, keep_blank_values=True))
-    if name == "choice" and labels and "labels" not in settings:
-        settings["labels"] = ",".join(labels)
-    return Metric(
-        name, f"{name}/1?{sorted(settings.items())}" if settings else f"{name}/1", _BUILT_IN[name](spec, settings)
-    )
+    if "labels" in settings:
+        labels = tuple(label.strip() for label in settings["labels"].split(",") if label.strip())
+    version, make = _BUILT_IN[name]
+    meaning: dict[str, object] = dict(settings)
+    if name == "choice" and labels:
+        meaning["labels"] = list(labels)
+    identity = f"{name}/{version}?{canonical(meaning)}" if meaning else f"{name}/{version}"
+    return Metric(name, identity, make(_Asked(spec, settings, labels)))
 
 
-def _exact_match(spec: str, settings: dict[str, str]) -> Callable[[str, Item], Score]:
-    _only(spec, settings)
+def check(metric: Metric, item: Item) -> None:
+    """Meet a reference that the metric would misread now, not when the first answer comes. An own metric knows best."""
+    if metric.own:
+        return
+    if metric.name != "json_equal":
+        for wanted in accepted(item):
+            if wanted is None or (isinstance(wanted, str) and not wanted.strip()):
+                raise BadReference(item, f"the answer {_shown(item.reference)} holds an empty text or null; remove it")
+            if isinstance(wanted, Mapping | list):
+                kind = "an object" if isinstance(wanted, Mapping) else "a list inside a list"
+                raise BadReference(
+                    item, f"metric {metric.name} compares texts, and the answer is {kind}; take json_equal, or a text"
+                )
+    metric("", item)
+
+
+def _exact_match(asked: _Asked) -> Callable[[str, Item], Score]:
+    _only(asked)
 
     def score(answer: str, item: Item) -> Score:
         given = matching.normalised(answer)
@@ -84,24 +129,24 @@ def _exact_match(spec: str, settings: dict[str, str]) -> Callable[[str, Item], S
     return score
 
 
-def _contains(spec: str, settings: dict[str, str]) -> Callable[[str, Item], Score]:
-    _only(spec, settings)
+def _contains(asked: _Asked) -> Callable[[str, Item], Score]:
+    _only(asked)
 
     def score(answer: str, item: Item) -> Score:
-        given = matching.normalised(answer)
-        if any(matching.stands_in(matching.normalised(str(text)), given) for text in accepted(item)):
+        given = matching.folded(answer)
+        if any(stands_in(matching.normalised(str(text)), given) for text in accepted(item)):
             return RIGHT
         return Score(0.0, 0.0, f"the expected text does not occur in the answer, which is {matching.describe(answer)}")
 
     return score
 
 
-def _f1(spec: str, settings: dict[str, str]) -> Callable[[str, Item], Score]:
-    _only(spec, settings)
+def _f1(asked: _Asked) -> Callable[[str, Item], Score]:
+    _only(asked)
 
     def score(answer: str, item: Item) -> Score:
-        given = matching.words(answer)
-        value = max(matching.f1(given, matching.words(str(text))) for text in accepted(item))
+        given = matching.compared_words(answer)
+        value = max(matching.f1(given, matching.compared_words(str(text))) for text in accepted(item))
         note = (
             ""
             if value == 1.0
@@ -112,22 +157,19 @@ def _f1(spec: str, settings: dict[str, str]) -> Callable[[str, Item], Score]:
     return score
 
 
-def _numeric(spec: str, settings: dict[str, str]) -> Callable[[str, Item], Score]:
-    _only(spec, settings, "tolerance")
+def _numeric(asked: _Asked) -> Callable[[str, Item], Score]:
+    _only(asked, "tolerance")
     try:
-        tolerance = float(settings.get("tolerance", "1e-6"))
+        tolerance = float(asked.settings.get("tolerance", "1e-6"))
     except ValueError:
         tolerance = -1.0
-    if not tolerance >= 0:
+    if not 0 <= tolerance < float("inf"):
         raise UsageError(
-            f"metric {spec!r}: tolerance must be a number of 0 or more, for example numeric?tolerance=0.01"
+            f"metric {asked.spec!r}: tolerance must be a number of 0 or more, for example numeric?tolerance=0.01"
         )
 
     def score(answer: str, item: Item) -> Score:
-        wanted = [matching.last_number(str(text)) for text in accepted(item)]
-        numbers = [number for number in wanted if number is not None]
-        if not numbers:
-            raise UsageError(f"item {item.id!r}: metric numeric needs a number as the answer, got {item.reference!r}")
+        numbers = _numbers(item)
         given = matching.last_number(answer)
         if given is None:
             return Score(0.0, 0.0, f"expected a number, got {matching.describe(answer)}")
@@ -140,15 +182,32 @@ def _numeric(spec: str, settings: dict[str, str]) -> Callable[[str, Item], Score
     return score
 
 
-def _json_equal(spec: str, settings: dict[str, str]) -> Callable[[str, Item], Score]:
-    _only(spec, settings)
+def _numbers(item: Item) -> list[float]:
+    """The accepted numbers. A spelling without digits may stand beside them in a list."""
+    numbers = []
+    for text in map(str, accepted(item)):
+        number = matching.only_number(text)
+        if number is not None:
+            numbers.append(number)
+        elif any(character.isdecimal() for character in text):
+            raise BadReference(
+                item,
+                f"metric numeric needs one number as the answer, such as 0.5, 1,234.5 or 12 kg, got {_shown(text)}",
+            )
+    if not numbers:
+        raise BadReference(item, f"metric numeric needs a number as the answer, got {_shown(item.reference)}")
+    return numbers
+
+
+def _json_equal(asked: _Asked) -> Callable[[str, Item], Score]:
+    _only(asked)
 
     def score(answer: str, item: Item) -> Score:
         found, wanted = (
             matching.find_json(item.reference) if isinstance(item.reference, str) else (True, item.reference)
         )
         if not found:
-            raise UsageError(f"item {item.id!r}: metric json_equal needs JSON as the answer, got {item.reference!r}")
+            raise BadReference(item, f"metric json_equal needs JSON as the answer, got {_shown(item.reference)}")
         found, given = matching.find_json(answer)
         if not found:
             return Score(0.0, 0.0, f"expected JSON, got {matching.describe(answer)}")
@@ -159,13 +218,12 @@ def _json_equal(spec: str, settings: dict[str, str]) -> Callable[[str, Item], Sc
     return score
 
 
-def _choice(spec: str, settings: dict[str, str]) -> Callable[[str, Item], Score]:
-    _only(spec, settings, "labels")
-    fixed = tuple(label.strip() for label in settings.get("labels", "").split(",") if label.strip())
+def _choice(asked: _Asked) -> Callable[[str, Item], Score]:
+    _only(asked, "labels")
 
     def score(answer: str, item: Item) -> Score:
         own = item.inputs.get("choices")
-        labels = tuple(map(str, own)) if isinstance(own, Mapping | list | tuple) else fixed
+        labels = tuple(map(str, own)) if isinstance(own, Mapping | list | tuple) else asked.labels
         given = matching.settled_label(answer, labels)
         if given is None:
             return Score(0.0, 0.0, f"expected one label, got {matching.describe(answer)}")
@@ -177,31 +235,34 @@ def _choice(spec: str, settings: dict[str, str]) -> Callable[[str, Item], Score]
     return score
 
 
-def _regex(spec: str, settings: dict[str, str]) -> Callable[[str, Item], Score]:
-    _only(spec, settings)
+def _regex(asked: _Asked) -> Callable[[str, Item], Score]:
+    _only(asked)
     import re
 
     def score(answer: str, item: Item) -> Score:
-        for pattern in accepted(item):
+        patterns = []
+        for text in accepted(item):
             try:
-                if re.search(str(pattern), answer.strip()):
-                    return RIGHT
-            except re.error as error:
-                raise UsageError(f"item {item.id!r}: {pattern!r} is not a regular expression: {error}") from error
+                patterns.append(re.compile(str(text)))
+            except (re.error, OverflowError, RecursionError) as error:
+                raise BadReference(item, f"{_shown(text)} is not a regular expression: {error}") from error
+        if any(pattern.search(answer.strip()) for pattern in patterns):
+            return RIGHT
         return Score(0.0, 0.0, f"the expected pattern is not found; got {matching.describe(answer)}")
 
     return score
 
 
-_BUILT_IN: dict[str, Callable[[str, dict[str, str]], Callable[[str, Item], Score]]] = {
-    "exact_match": _exact_match,
-    "contains": _contains,
-    "f1": _f1,
-    "numeric": _numeric,
-    "json_equal": _json_equal,
-    "choice": _choice,
-    "regex": _regex,
+_BUILT_IN: dict[str, tuple[int, Callable[[_Asked], Callable[[str, Item], Score]]]] = {
+    "exact_match": (2, _exact_match),
+    "contains": (2, _contains),
+    "f1": (2, _f1),
+    "numeric": (2, _numeric),
+    "json_equal": (2, _json_equal),
+    "choice": (2, _choice),
+    "regex": (1, _regex),
 }
+"""Each with its version, which goes up when the same answer may score differently from before."""
 
 
 def names() -> tuple[str, ...]:
@@ -212,19 +273,19 @@ def names() -> tuple[str, ...]:
 def accepted(item: Item) -> list[object]:
     """The references of which any one will do."""
     if item.reference is None or item.reference == []:
-        raise UsageError(f"item {item.id!r} has no answer to compare with")
+        raise BadReference(item, "no answer to compare with")
     return list(item.reference) if isinstance(item.reference, list | tuple) else [item.reference]
 
 
-def _only(spec: str, settings: dict[str, str], *allowed: str) -> None:
-    for name in settings:
+def _only(asked: _Asked, *allowed: str) -> None:
+    for name in asked.settings:
         if name not in allowed:
             takes = f"takes {', '.join(allowed)}" if allowed else "takes no settings"
-            raise UsageError(f"metric {spec!r}: unknown setting {name!r}; it {takes}{nearest(name, allowed)}")
+            raise UsageError(f"metric {asked.spec!r}: unknown setting {name!r}; it {takes}{nearest(name, allowed)}")
 
 
 def _mismatch(answer: str, given: str, wanted: str) -> str:
-    if matching.stands_in(wanted, given):
+    if stands_in(wanted, given):
         return f"the answer stands among other words; got {matching.describe(answer)}"
     kind = matching.kind(wanted)
     if matching.kind(given) != kind or (kind == "code" and matching.form(given) != matching.form(wanted)):
@@ -235,3 +296,8 @@ def _mismatch(answer: str, given: str, wanted: str) -> str:
 def _short(text: str) -> str:
     line = " ".join(text.split())
     return repr(line if len(line) <= 60 else line[:57] + "...")
+
+
+def _shown(reference: object) -> str:
+    whole = repr(reference)
+    return whole if len(whole) <= 60 else whole[:57] + "..."

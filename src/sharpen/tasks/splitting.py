@@ -9,6 +9,7 @@ files that can be read again, with a manifest that tells whether they were chang
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -47,17 +48,29 @@ class Deal:
         return limited(_cut(_shuffled(every, self.seed), sizes), self.limit, self.seed)
 
 
-def by_ratio(items: Sequence[Item], ratio: str, seed: int) -> Splits:
-    """Split by shares such as `2:1:7` (train, val, test). A share above zero gets at least one item, or it is an error."""
+def by_ratio(items: Sequence[Item], ratio: str, seed: int, source: str = "") -> Splits:
+    """Split by shares such as `2:1:7` (train, val, test). Each share gets at least one item, or it is an error, which
+    begins with `source` where one is given."""
     shares = parse_ratio(ratio)
     sizes = largest_remainder(shares, len(items))
-    for name, share, size in zip(SPLITS, shares, sizes, strict=True):
-        if share > 0 and size == 0:
-            raise UsageError(
-                f"{len(items)} items split by {ratio} leave {name} empty; give at least {sum(shares)} items, "
-                f"or another ratio, such as {DEFAULT_RATIO}"
-            )
+    empty = [name for name, size in zip(SPLITS, sizes, strict=True) if not size]
+    if empty:
+        count, leave = ("1 item", "leaves") if len(items) == 1 else (f"{len(items)} items", "leave")
+        other = all(largest_remainder(parse_ratio(DEFAULT_RATIO), len(items)))
+        raise UsageError(
+            f"{source + ': ' if source else ''}{count} split by {ratio} {leave} {' and '.join(empty)} empty; "
+            f"give at least {enough(shares)} items{f', or another ratio, such as {DEFAULT_RATIO}' if other else ''}"
+        )
     return _cut(_shuffled(items, seed), sizes)
+
+
+def enough(shares: Sequence[int]) -> int:
+    """The number of items from which on no share is empty. Above the sum of the shares none ever is; below it, one more item
+    can empty a share again, so every number is tried (the sum will do where that would take long)."""
+    whole = sum(shares) // math.gcd(*shares)
+    if whole > 10_000:
+        return whole
+    return 1 + max(total for total in range(whole) if not all(largest_remainder(shares, total)))
 
 
 def by_name(named: Iterable[tuple[str, Item]], source: str) -> Splits:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import importlib
+import types
 
 import pytest
 
@@ -11,6 +13,7 @@ from sharpen.core.outcome import Outcome
 from sharpen.tasks.algorithms import rules
 from sharpen.tasks.algorithms.base import AlgorithmTask
 from sharpen.tasks.algorithms.circle_packing import CirclePacking
+from sharpen.tasks.algorithms.tsp import TravellingSalesman
 from sharpen.testing.tasks import FakeAttempt
 
 GOOD = "[(0.1 + 0.16 * (k % 6), 0.1 + 0.16 * (k // 6), 0.01) for k in range(n)]"
@@ -83,11 +86,116 @@ def test_what_a_program_prints_is_not_its_answer() -> None:
         "g = (i for i in ()); x = g.gi_frame",
         "x = '{0.gi_frame.f_back.f_locals}'.format(1)",
         "match 1:\n        case object(real=x): pass",
+        "import functools; x = functools.update_wrapper",
+        "from functools import wraps as w",
+        "from functools import *",
+        "from functools import singledispatch",
+        "import functools; x = functools.singledispatchmethod",
+        "from operator import attrgetter",
+        "import collections; x = collections.abc.sys",
+        "import math as __builtins__",
+        "def __getattr__(name): pass",
+        "class __builtins__: pass",
+        "x = lambda __builtins__: 1",
+        "x = type('X', (), {'__setattr__': print})",
+        "class X(metaclass=print): pass",
+        *(
+            f"class X:\n        def __{name}__(self, *rest): pass"
+            for name in (
+                "setattr",
+                "getattr",
+                "getattribute",
+                "class_getitem",
+                "init_subclass",
+                "set_name",
+                "del",
+                "reduce",
+                "exit",
+                "get",
+                "new",
+                "prepare",
+                "format",
+            )
+        ),
     ],
 )
 def test_the_rules_name_the_line_that_is_against_them(line: str) -> None:
     found = rules.complaint(pack("y = 1", line, f"return {GOOD}"), "pack", "pack(n, seed)")
     assert found is not None and found.startswith("line ")
+
+
+def test_a_class_with_ordinary_methods_keeps_the_rules() -> None:
+    source = """
+import functools
+from collections import defaultdict, namedtuple
+
+@functools.total_ordering
+class Open:
+    def __init__(self, n): self.n = n
+    def __lt__(self, other): return self.n < other.n
+    def __eq__(self, other): return self.n == other.n
+    def __hash__(self): return hash(self.n)
+    def __radd__(self, other): return self.n + other
+    def __repr__(self): return f"{self.n:.2f}"
+
+@functools.lru_cache(maxsize=None)
+def radius(k):
+    return 0.01 if Open(k) >= Open(0) and sum([Open(k)]) == k else None
+"""
+    outcome = judged(source + pack(f"return {GOOD.replace('0.01)', 'radius(k))')}"))
+    assert outcome.measures == {"sum_of_radii": pytest.approx(0.26)}, outcome.feedback
+
+
+def test_nothing_a_program_may_import_leads_to_another_module() -> None:
+    """Along every attribute that the rules let pass."""
+    waiting: list[object] = [importlib.import_module(name) for name in rules.MODULES]
+    met = {id(thing) for thing in waiting}
+    while waiting:
+        thing = waiting.pop()
+        for word in dir(thing):
+            if rules.complaint(f"def pack(n): n.{word}", "pack", "") is None:
+                found = getattr(thing, word, None)
+                assert not isinstance(found, types.ModuleType | types.FrameType), (thing, word)
+                if callable(found) and id(found) not in met:
+                    met.add(id(found))
+                    waiting.append(found)
+
+
+CAUGHT = """
+import functools, random
+caught = []
+class Catch:
+    def __setattr__(self, name, value): caught.append(value)
+functools.update_wrapper(Catch(), random.shuffle, assigned=("__globals__",), updated=())
+"""
+EVALUATED = """
+import functools
+@functools.singledispatch
+def ask(x): return 0
+def put(space): caught.append(space); return int
+caught = []
+@ask.register
+def told(x: "put(().__class__.__base__.__subclasses__())"): return 1
+"""
+
+
+@pytest.mark.parametrize("trick", [CAUGHT, EVALUATED])
+def test_a_program_that_would_see_what_is_to_come_is_not_run(trick: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = f"{trick}\n{pack('raise ValueError(len(caught[0]))')}"
+    assert "ValueError" not in judged(source).feedback
+    monkeypatch.setattr(rules, "complaint", lambda *_: None)
+    assert "ValueError" in judged(source).feedback, "the trick works no more: choose one that does"
+
+
+def test_a_function_put_into_a_module_is_not_what_the_task_calls() -> None:
+    task = TravellingSalesman()
+    spy = (
+        "import math\nseen = []\nold = math.dist\n"
+        "def spy(a, b):\n    seen.append(a)\n    return old(a, b)\nmath.dist = spy\n"
+    )
+    source = spy + task.start.replace(":\n", ":\n    if seen: raise ValueError('saw it all')\n", 1)
+    outcome = judged(source, task)
+    assert outcome.hard is not None and outcome.hard > 0.0, outcome.feedback
 
 
 TRICKS = {

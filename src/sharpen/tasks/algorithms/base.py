@@ -52,6 +52,8 @@ class AlgorithmTask(Task):
     """A task of this family gives what is declared here, `instance`, `play` and `value`. `play(function, instance)` goes
     into the sandbox as it is written, so it stands on the module's level and uses nothing but the standard library."""
 
+    version = "2"
+    """Goes up with the rules, too: what is against them now must not keep the score it had."""
     calls_per_rollout = 0
     signature: ClassVar[str]
     """The function a program must have, such as `pack(n, seed)`."""

@@ -8,11 +8,26 @@ whether it is valid and what it is worth is decided outside, by `base.py`.
 
 from __future__ import annotations
 
+import builtins
 import json
 import os
 import random
 import sys
+from functools import cache
+from importlib import import_module
+from types import ModuleType
 from typing import Any
+
+
+@cache
+def own(name: str) -> ModuleType:
+    """A module for the program alone, without what that module imported for itself. `play` uses the same modules, and
+    would hand the whole instance to a function that a program had put in the place of another."""
+    module = ModuleType(name)
+    for word, value in vars(import_module(name)).items():
+        if not word.startswith("_") and not isinstance(value, ModuleType):
+            vars(module)[word] = value
+    return module
 
 
 def answer(given: dict[str, Any]) -> dict[str, Any]:
@@ -25,6 +40,7 @@ def answer(given: dict[str, Any]) -> dict[str, Any]:
         spaces.append((code, space))
     (play, ours), (program, theirs) = spaces
     exec(play, ours)
+    theirs["__builtins__"] = {**vars(builtins), "__import__": lambda name, *_: own(name)}
     random.seed(given["seed"])
     try:
         exec(program, theirs)

@@ -2,23 +2,37 @@
 
 The sandbox keeps the machine safe and the scorer checks every answer; what neither sees is a program that looks around
 in the process it runs in, for items of an online problem that have not arrived yet. So a program has a few modules to
-compute with, and no names that lead out of it: underscores in front, frames, and the functions that reach attributes by
-text.
+compute with, and no names that lead out of it: underscores in front, frames, whatever reaches attributes or runs code
+by text, and the methods that Python calls behind a program's back. A rule holds wherever a name may stand: in an
+import, an argument, an `as`.
 """
 
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 
 MODULES = ("bisect", "collections", "functools", "heapq", "itertools", "math", "random")
 _FUNCTIONS = {
-    "breakpoint", "compile", "delattr", "dir", "eval", "exec", "getattr", "globals", "help", "input", "locals",
-    "memoryview", "open", "setattr", "vars",
+    "breakpoint", "compile", "copyright", "credits", "delattr", "dir", "eval", "exec", "getattr", "globals", "help",
+    "input", "license", "locals", "memoryview", "open", "setattr", "type", "vars",
 }  # fmt: skip
 _ATTRIBUTES = {
-    "ag_code", "ag_frame", "cr_code", "cr_frame", "f_back", "f_builtins", "f_code", "f_globals", "f_locals", "format",
-    "format_map", "gi_code", "gi_frame", "gi_yieldfrom", "mro", "tb_frame", "tb_next", "with_traceback",
+    "abc", "ag_await", "ag_code", "ag_frame", "attrgetter", "cr_await", "cr_code", "cr_frame", "cr_origin", "f_back",
+    "f_builtins", "f_code", "f_generator", "f_globals", "f_locals", "format", "format_map", "GenericAlias",
+    "get_cache_token", "gi_code", "gi_frame", "gi_yieldfrom", "methodcaller", "mro", "partialmethod", "recursive_repr",
+    "singledispatch", "singledispatchmethod", "tb_frame", "tb_next", "update_wrapper", "with_traceback", "wraps",
 }  # fmt: skip
+"""Frames; text that names attributes (`update_wrapper` copies those it is told to); `singledispatch`, which runs what
+annotations say; and what modules have imported for themselves."""
+_METHODS = {f"__{name}__" for name in (
+    "init", "repr", "str", "hash", "bool", "len", "iter", "next", "reversed", "contains", "getitem", "setitem",
+    "delitem", "missing", "call", "eq", "ne", "lt", "le", "gt", "ge", "neg", "pos", "abs", "invert", "int", "float",
+    "index", "round", "floor", "ceil", "trunc", "divmod", "rdivmod",
+    *(f"{way}{doing}" for way in ("", "r", "i") for doing in (
+        "add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and", "or", "xor", "lshift", "rshift", "matmul",
+    )),
+)}  # fmt: skip
 _LONGEST = 40_000
 
 
@@ -43,16 +57,34 @@ def complaint(source: str, entry: str, signature: str) -> str | None:
 
 def _against(node: ast.AST) -> str | None:
     if isinstance(node, ast.Import | ast.ImportFrom):
-        named = [node.module or "."] if isinstance(node, ast.ImportFrom) else [alias.name for alias in node.names]
-        inner = [alias.name for alias in node.names] if isinstance(node, ast.ImportFrom) else []
-        for name in named:
-            if name not in MODULES or (isinstance(node, ast.ImportFrom) and node.level):
-                return f"import of {name}; a program may use {', '.join(MODULES)}"
-        return next((f"import of {name}" for name in inner if name.startswith("_")), None)
-    if isinstance(node, ast.Name) and (node.id.startswith("__") or node.id in _FUNCTIONS):
-        return f"use of {node.id}"
+        return _imported(node)
+    if isinstance(node, ast.FunctionDef) and node.name.startswith("__"):
+        return None if node.name in _METHODS else f"a function called {node.name}"
     if isinstance(node, ast.Attribute) and (node.attr.startswith("_") or node.attr in _ATTRIBUTES):
         return f"use of .{node.attr}"
-    if isinstance(node, ast.MatchClass | ast.AsyncFunctionDef):
+    if isinstance(node, ast.Name) and node.id in _FUNCTIONS:
+        return f"use of {node.id}"
+    if isinstance(node, ast.MatchClass | ast.AsyncFunctionDef) or (isinstance(node, ast.ClassDef) and node.keywords):
         return "a construct that has no place in a computation"
+    return next((f"use of {name}" for name in _names(node) if name.startswith("__")), None)
+
+
+def _imported(node: ast.Import | ast.ImportFrom) -> str | None:
+    inside = isinstance(node, ast.ImportFrom)
+    for name in [node.module or "."] if isinstance(node, ast.ImportFrom) else [alias.name for alias in node.names]:
+        if name not in MODULES or (isinstance(node, ast.ImportFrom) and node.level):
+            return f"import of {name}; a program may use {', '.join(MODULES)}"
+    for alias in node.names:
+        if inside and (alias.name.startswith(("_", "*")) or alias.name in _ATTRIBUTES):
+            return f"import of {alias.name}"
     return None
+
+
+def _names(node: ast.AST) -> Iterator[str]:
+    """Every name that a node gives or uses; what it says in quotes is no name."""
+    if isinstance(node, ast.Constant):
+        return
+    for _, value in ast.iter_fields(node):
+        for name in value if isinstance(value, list) else [value]:
+            if isinstance(name, str):
+                yield name

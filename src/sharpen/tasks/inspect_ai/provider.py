@@ -131,7 +131,7 @@ def calls_in(text: str) -> list[Any]:
         try:
             value = json.loads(match[1])
             name, arguments = str(value["name"]), dict(value.get("arguments") or {})
-        except (ValueError, KeyError, TypeError, AttributeError):
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             wrong = f'not a tool call; write <tool>{{"name": ..., "arguments": {{...}}}}</tool>, not {match[1][:80]!r}'
         found.append(ToolCall(id=f"call-{number}", function=name or "unknown", arguments=arguments, parse_error=wrong))
     return found

@@ -18,6 +18,7 @@ from sharpen.core.outcome import Outcome, scored
 from sharpen.core.rng import Stream
 from sharpen.core.task import Attempt, Brief, Requirements, Splits, Task
 from sharpen.sandbox import Limits, Mode, Ran, missing, run_program
+from sharpen.tasks.jsonvalue import too_deep
 from sharpen.tasks.splitting import Deal
 
 PART = "fare.py"
@@ -106,9 +107,9 @@ def _answers(ran: Ran) -> Sequence[Json] | None:
         return None
     try:
         found = json.loads(ran.stdout.strip().rpartition("\n")[2])
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
-    return found if isinstance(found, list) else None
+    return found if isinstance(found, list) and not too_deep(found) else None
 
 
 def _went_wrong(ran: Ran) -> str:

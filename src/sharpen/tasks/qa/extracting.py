@@ -9,6 +9,7 @@ import re
 from collections.abc import Sequence
 
 from sharpen.tasks import matching
+from sharpen.tasks.borders import stands_in
 
 _MARK = re.compile(
     r"(?:\b(?:final\s+)?answer\b(?:\s+to\s+[^.:\n]{1,80}?)?[*_`]*\s*(?:\bis\b\s*:?|[:=])|^####)[*_`]*[^\S\n]*",
@@ -129,10 +130,10 @@ def _option(text: str, labels: Sequence[str], options: Sequence[str]) -> str | N
         return None if _contradicts(text, label, labels, texts) else label
     if named:
         return None
-    within = [label for label, option in zip(labels, texts, strict=True) if matching.stands_in(option, given)]
+    within = [label for label, option in zip(labels, texts, strict=True) if stands_in(option, given)]
     longest = [
         a for a in within
-        if not any(a != b and matching.stands_in(texts[labels.index(a)], texts[labels.index(b)]) for b in within)
+        if not any(a != b and stands_in(texts[labels.index(a)], texts[labels.index(b)]) for b in within)
     ]  # fmt: skip
     return longest[0] if len(longest) == 1 else None
 

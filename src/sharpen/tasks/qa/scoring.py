@@ -20,7 +20,7 @@ from sharpen.tasks import matching
 from sharpen.tasks.metrics import RIGHT, Metric, Score, accepted
 from sharpen.tasks.qa import extracting, latex
 
-VERSION = "1"
+VERSION = "2"
 _NO_ANSWER = "no final answer was found; end with a line such as 'Answer: ...'"
 _PUNCTUATION = str.maketrans("", "", string.punctuation)
 _CLOSED = {"yes", "no", "noanswer"}

@@ -138,7 +138,7 @@ def _messages(stdout: str) -> list[Mapping[str, Json]]:
     for line in stdout.splitlines():
         try:
             value = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             continue
         if isinstance(value, Mapping):
             found.append(value)
