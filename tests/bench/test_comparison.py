@@ -214,7 +214,12 @@ class TestWhatElseDiffers:
         new = Arm("b", (*(run(s, v + 0.1, version="2", commit="def", parameters=150.0) for s, v in NOISY.items()),
                         run(99, 0.1, name="broken", lacks="failed: no disk", steps=1)))  # fmt: skip
         said = " ".join(compared(old, new).warnings)
-        for words in ("versions are not the same", "git commits", "parameter counts", "broken of b on t failed: no disk"):
+        for words in (
+            "versions are not the same",
+            "git commits",
+            "parameter counts",
+            "broken of b on t failed: no disk",
+        ):
             assert words in said
 
     def test_curves_of_unequal_length_are_compared_over_what_both_cover(self) -> None:

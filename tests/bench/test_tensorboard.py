@@ -115,7 +115,9 @@ def test_a_training_shows_its_curve_its_cost_its_test_and_its_skill(program: Pro
         assert shown.get("val/best") == pytest.approx(step["best_score"])
     done = [line for line in read_events(job / "events.jsonl") if line["type"] == "step_done"]
     assert [e["at"] for e in events if "train/batch" in e["values"]] == [line["clock"]["at"] for line in done]
+    assert sum("used/calls" in e["values"] for e in events) == 3, "one point for each step, and none besides"
     values = {tag: value for event in events for tag, value in event["values"].items()}
+    assert values["total/calls"] == found["usage"]["total"]["calls"]
     assert values["test/initial"] == pytest.approx(found["test"]["initial"]["mean"])
     assert values["test/best"] == pytest.approx(found["test"]["best"]["mean"])
     assert values["val/confirmed"] == pytest.approx(found["best"]["confirmed"]["value"])

@@ -21,7 +21,7 @@ from typing import Any
 
 import yaml
 
-from sharpen.bench import artifacts, layout, reuse
+from sharpen.bench import artifacts, layout, reuse, story
 from sharpen.bench.artifacts import results
 from sharpen.bench.config import BudgetConfig, dump
 from sharpen.bench.job_process import BUDGET, DONE, STOPPED, Together
@@ -33,14 +33,16 @@ from sharpen.bench.study import dump as dump_study
 from sharpen.bench.tables import PROCESS, write_tables
 from sharpen.bench.withheld import Withheld
 from sharpen.core.digest import Json
+from sharpen.core.redact import redact
 from sharpen.engine import checkpoints
 from sharpen.engine.opening import EVENTS
-from sharpen.engine.replay import read_events
+from sharpen.engine.replay import reopen
 from sharpen.files import sweep, write_atomic, write_json
 from sharpen.ledger.store import Ledger
 from sharpen.tasks.datatask import DataTask
 
 FINISHED = ("done", "budget")
+_DAMAGED = "damaged"
 _LOG = "stdout.log"
 _SHOWN = 400
 _TABLES_EVERY = 2.0
@@ -73,7 +75,9 @@ class Conductor:
     _reserved: dict[str, dict[str, float]] = field(default_factory=dict)
     _rows: dict[str, dict[str, Json]] = field(default_factory=dict)
     _grown: set[str] = field(default_factory=set)
-    """Jobs that were ended by their budget and have a larger one now."""
+    """Jobs that were ended by their budget, have a larger one now, and have not gone on yet."""
+    _configs: dict[str, str] = field(default_factory=dict)
+    """Each job's configuration, as it is written when the job starts."""
     _spent: dict[str, dict[str, float]] = field(default_factory=dict)
     _shared: Together | None = None
     _changed: asyncio.Event = field(default_factory=asyncio.Event)
@@ -96,11 +100,16 @@ class Conductor:
                 for part, text in parts.setup.initial.parts.items():
                     write_atomic(home.skill / checkpoints.safe_part(part), text)
             path = self.folder.job(job.job_id) / JOB_CONFIG
-            if path.exists() and _larger(config.budget, _budget_of(path)) and self.state_of(job) == "budget":
-                self._grown.add(job.job_id)
-                if reuse.reused_from(path.parent):  # what it paid for is in another ledger, so it begins anew
-                    shutil.rmtree(path.parent)
-            write_atomic(path, withheld.hide(dump(config, parts.trainer.params)))
+            self._configs[job.job_id] = withheld.hide(dump(config, parts.trainer.params))
+            ended_by = _budget_of(path) if path.exists() else config.budget
+            if ended_by != config.budget and self.state_of(job) == "budget":
+                # The caps it was ended by are on record until it goes on: whether it may is told by them.
+                kept = config.model_copy(update={"budget": ended_by})
+                write_atomic(path, withheld.hide(dump(kept, parts.trainer.params)))
+                if _larger(config.budget, ended_by):
+                    self._grown.add(job.job_id)
+            else:
+                write_atomic(path, self._configs[job.job_id])
         withheld.hand_over()
 
     def _take_over(self) -> None:
@@ -111,12 +120,20 @@ class Conductor:
             if not (self.folder.job(job_id) / EVENTS).exists():
                 reuse.take_over(job_id, source, self.folder)
 
+    @property
+    def held_back(self) -> int:
+        """How many jobs could go on with the budget they have now, and have not."""
+        return len(self._grown)
+
     async def run(self) -> None:
-        """Carry out every job that is not at its end."""
+        """Carry out every job that is not at its end. One whose story is damaged is told of and left as it is."""
         states = {job.job_id: self.state_of(job) for job in self.jobs}
-        queue = [job for job in self.jobs if states[job.job_id] not in FINISHED or job.job_id in self._grown]
+        left = (*FINISHED, _DAMAGED)
+        queue = [job for job in self.jobs if states[job.job_id] not in left or job.job_id in self._grown]
         for job in self.jobs:
             self._note_spending(job)
+            if states[job.job_id] == _DAMAGED:
+                self.on_news(Told(job, "failed", story.read(self.folder.job(job.job_id)).damage))
         write_tables(self.folder, self._rows)
         if not queue:
             return
@@ -158,10 +175,24 @@ class Conductor:
             stop()
 
     def state_of(self, job: Planned) -> str:
-        """How a job stands by its own story: done, budget, failed or unfinished."""
-        lines = read_events(self.folder.job(job.job_id) / "events.jsonl")
-        status: str = results(lines)["status"]
+        """How a job stands by its own story: done, budget, failed, unfinished or damaged."""
+        told = story.read(self.folder.job(job.job_id))
+        status: str = _DAMAGED if told.damage else results(told.lines)["status"]
         return status
+
+    def _let_go_on(self, job_id: str) -> None:
+        """Open the story of a job that its budget ended. First that, then its new caps: killed in between, it is a job that
+        is not at its end."""
+        folder = self.folder.job(job_id)
+        if reuse.reused_from(folder):  # what it paid for is in another ledger, so it begins anew
+            (folder / EVENTS).unlink()
+            shutil.rmtree(folder)
+        else:
+            (folder / PROCESS).unlink(missing_ok=True)  # how it ended then is not how it stands now
+            reopen(folder / EVENTS, more_budget=True)
+        write_atomic(folder / JOB_CONFIG, self._configs[job_id])
+        self._grown.discard(job_id)
+        self._rows.pop(job_id, None)
 
     @contextmanager
     def _together(self, jobs: int) -> Iterator[None]:
@@ -186,15 +217,10 @@ class Conductor:
 
     async def _carry_out(self, job: Planned, start: Callable[[Order], Any]) -> None:
         folder = self.folder.job(job.job_id)
-        order = Order(
-            self.folder.path,
-            job.job_id,
-            folder / _LOG,
-            self._shared,
-            self.study.timeout,
-            self.study.memory,
-            job.job_id in self._grown,
-        )
+        if job.job_id in self._grown:
+            self._let_go_on(job.job_id)
+        limits = (self.study.timeout, self.study.memory)
+        order = Order(self.folder.path, job.job_id, folder / _LOG, self._shared, *limits)
         self.on_news(Told(job, "running"))
         began = time.monotonic()
         ended: Ended = await start(order)
@@ -203,7 +229,8 @@ class Conductor:
         about = {"state": state, "reason": reason, "code": ended.code, "signal": ended.signal}
         clock = {"seconds": round(seconds, 3), "cpu": round(ended.cpu, 3), "memory_kb": ended.memory, "at": time.time()}
         write_json(folder / PROCESS, {"schema_version": layout.SCHEMA_VERSION, **about, "clock": clock})
-        if state not in FINISHED:  # it may have had no time to say what it came to
+        # It may have had no time to say what it came to.
+        if (state not in FINISHED or ended.code not in (DONE, BUDGET)) and not story.read(folder).damage:
             artifacts.write(folder)
         del self._reserved[job.job_id]
         self._note_spending(job)
@@ -213,17 +240,22 @@ class Conductor:
         self.on_news(Told(job, state, reason, seconds))
 
     def _outcome(self, job: Planned, ended: Ended) -> tuple[str, str]:
-        if ended.code in (DONE, BUDGET):
-            return ("done", "") if ended.code == DONE else ("budget", "its budget was used up")
+        """How a job ended, and why. An exit code can be anybody's: that a job is at its end, only its story says."""
+        told = self.state_of(job)
+        if told in FINISHED:
+            return told, "its budget was used up" if told == "budget" else ""
         # A job that has only just begun does not listen yet: asked to stop, it simply ends.
-        if ended.code == STOPPED or (self.stopping and ended.signal in (signal.SIGTERM, signal.SIGUSR1)):
+        if self.stopping and (ended.code == STOPPED or ended.signal in (signal.SIGTERM, signal.SIGUSR1)):
             return "stopped", "stopped from the keyboard"
         if ended.reason.startswith("killed: it took"):
             return "timeout", ended.reason
-        last = _last_words(self.folder.job(job.job_id) / _LOG)
-        if "MemoryError" in last or "out of memory" in last:
-            return "failed", "out of memory"
-        return "failed", ended.reason or last or f"ended with exit code {ended.code}"
+        home = self.folder.job(job.job_id)
+        why = story.read(home).damage or ended.why or ended.reason
+        if not why:
+            last = _last_words(home / _LOG)
+            why = f"its process ended with exit code {ended.code} before the job did"
+            why += f"; the last it printed: {last}" if last else ""
+        return "failed", redact(why)[:_SHOWN]
 
     def _note_spending(self, job: Planned) -> None:
         home = self.folder.job(job.job_id)

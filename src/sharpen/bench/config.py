@@ -1,8 +1,8 @@
 """What is to be done, as people write it down: one strict schema for every command.
 
 A configuration is YAML, or options of a command, or both. `_base_` names a file (or several) to start from; `a.b=c` changes
-one setting. The files a configuration names are looked for beside it first. An unknown key is an error that
-names the file, the key and the nearest valid one.
+one setting, and a whole block where `c` is a mapping. The files a configuration names are looked for beside it first. An
+unknown key is an error that names the file, the key and the nearest valid one.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from typing import Any, Literal
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from sharpen.bench import withheld
+from sharpen.bench import strict_yaml, withheld
 from sharpen.core.errors import UsageError, nearest
 from sharpen.core.redact import remember_settings
 
-_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-"""The safe loader in C, where it was built: ten times as fast."""
 _DUMPER: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+"""The safe one in C, where it was built: ten times as fast."""
+_MAY_BE_EMPTY = ("models", "benchmark", "checkpoints", "budget", "total")
 
 
 class Strict(BaseModel):
@@ -155,7 +155,13 @@ def read(path: Path | None, settings: Mapping[str, Any] | None = None, overrides
         key, equals, value = override.partition("=")
         if not equals or not key:
             raise UsageError(f"{override!r} is not an override; write key.key=value")
-        _merge(merged, _shorthand(_nested(key.split("."), _parsed(value, override))))
+        parsed = _parsed(value, override)
+        if isinstance(parsed, dict):
+            _take_away(merged, key.split("."))
+        _merge(merged, _shorthand(_nested(key.split("."), parsed)))
+    for block in _MAY_BE_EMPTY:
+        if block in merged and merged[block] is None:
+            merged[block] = {}
     merged = withheld.restored(merged, "the configuration" if path is None else str(path))
     remember_settings(merged)
     return merged
@@ -199,7 +205,7 @@ def _read(path: Path, seen: tuple[Path, ...]) -> dict[str, Any]:
     if path in seen:
         raise UsageError(f"{path}: _base_ leads back to itself: {' -> '.join(p.name for p in (*seen, path))}")
     try:
-        content = yaml.load(path.read_text(encoding="utf-8"), Loader=_LOADER)
+        content = strict_yaml.parse(path.read_text(encoding="utf-8"), str(path))
     except FileNotFoundError:
         raise UsageError(f"no configuration file {path}") from None
     except (yaml.YAMLError, UnicodeDecodeError, OSError) as error:
@@ -275,13 +281,21 @@ def _merge(into: dict[str, Any], more: Mapping[str, Any]) -> None:
             into[key] = dict(value) if isinstance(value, Mapping) else value
 
 
+def _take_away(found: Any, keys: Sequence[str]) -> None:
+    """Take what stands at a place out of nested mappings, where there is such a place."""
+    for key in keys[:-1]:
+        found = found.get(key) if isinstance(found, dict) else None
+    if isinstance(found, dict):
+        found.pop(keys[-1], None)
+
+
 def _nested(keys: Sequence[str], value: Any) -> dict[str, Any]:
     return {keys[0]: value if len(keys) == 1 else _nested(keys[1:], value)}
 
 
 def _parsed(value: str, override: str) -> Any:
     try:
-        return yaml.safe_load(value)
+        return strict_yaml.parse(value, override)
     except yaml.YAMLError:
         raise UsageError(f"the value of {override!r} is not YAML; quote it") from None
 
@@ -295,6 +309,8 @@ def _explain(error: Any, where: str, model: type[BaseModel] = RunConfig) -> str:
     if error["type"] == "missing":
         return f"{where}: {key!r} is missing"
     message = error["msg"].removeprefix("Value error, ")
+    if error["type"] == "model_type":
+        message = "a mapping of keys to values is wanted"
     return f"{where}: {key}: {message}, got {error['input']!r}" if location else f"{where}: {message}"
 
 

@@ -166,10 +166,12 @@ def headroom(hard: Sequence[float], soft: Sequence[float], failed: int) -> Findi
 def without_ceiling(scores: Sequence[float], failed: int) -> Finding:
     """What the start scores, where no upper end of the scores says how much there is to gain."""
     found = summarise(scores, low=-inf, high=inf)
-    if found.mean is None or found.low is None or found.high is None:
+    if found.mean is None:
         return Finding("headroom", Level.STOP, "no attempt could be scored", (), "find out why rollouts fail")
     what = f"the start scores {found.mean:.3f} on {_count(found.n, 'val item')}; how much there is to gain is not known"
-    detail = [f"95 % interval of the score [{found.low:.3f}, {found.high:.3f}]"]
+    detail = ["one value tells nothing of the spread"]
+    if found.low is not None and found.high is not None:
+        detail = [f"95 % interval of the score [{found.low:.3f}, {found.high:.3f}]"]
     if failed:
         detail.append(f"{_count(failed, 'rollout')} failed and are left out")
         return Finding("headroom", Level.WARN, what, tuple(detail), "see why rollouts fail")

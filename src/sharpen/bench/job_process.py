@@ -1,8 +1,8 @@
-"""What a job's own process does: build the job from its configuration, carry it out, and say by its exit code how it went.
+"""What a job's own process does: build the job from its configuration, carry it out, and say how it went.
 
 Exit codes: 0 done, 3 ended by its budget, 1 failed with a message in its story and on standard error, 2 it can't be built,
-130 stopped.
-A bug keeps its traceback, which goes to the job's log.
+130 stopped. Anybody's code can end a process with any of them, so the story has the last word on 0 and 3. Why it failed is
+handed over by itself, in a line; a bug keeps its traceback, which goes to the job's log.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ import asyncio
 import signal
 import sys
 import traceback
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +26,7 @@ from sharpen.core.redact import redact
 from sharpen.engine.gateway import Stopped
 from sharpen.engine.job import Job
 from sharpen.engine.sharing import share
+from sharpen.tasks.python_path import in_a_line
 
 DONE, FAILED, UNFIT, BUDGET, STOPPED = 0, 1, 2, 3, 130
 
@@ -36,8 +39,10 @@ class Together:
     limits: Path
 
 
-def carry_out(run: Path, job_id: str, *, more_budget: bool = False, together: Together | None = None) -> int:
-    """Carry out one job of a run, from its beginning or from where it stopped."""
+def carry_out(
+    run: Path, job_id: str, *, together: Together | None = None, tell: Callable[[str], None] = lambda why: None
+) -> int:
+    """Carry out one job of a run, from its beginning or from where it stopped. `tell` is told why it did not succeed."""
     try:
         config = load(run / "jobs" / job_id / JOB_CONFIG)
         folder = RunFolder(run, task_key(config.task))
@@ -46,23 +51,27 @@ def carry_out(run: Path, job_id: str, *, more_budget: bool = False, together: To
             raise UsageError(
                 f"its configuration now stands for job {parts.setup.spec.job_id}: a task, a model or a trainer has changed"
             )
-        status = asyncio.run(_run(parts, folder, more_budget, together))
+        status = asyncio.run(_run(parts, folder, together))
     except Stopped:
+        tell("told to stop by a signal from outside")
         return STOPPED
-    except UsageError as error:
-        return _said(error, UNFIT)
     except SharpenError as error:
-        return _said(error, FAILED)
+        tell(redact(str(error)))
+        print(redact(str(error)), file=sys.stderr)
+        return UNFIT if isinstance(error, UsageError) else FAILED
     except MemoryError:
+        tell("out of memory")
         print("the job ran out of memory", file=sys.stderr)
         return FAILED
     except BaseException as error:
-        print(redact(f"{traceback.format_exc()}\n{type(error).__name__}: {error}"), file=sys.stderr)
+        why = redact(in_a_line(error))
+        tell(why)
+        print(redact(f"{traceback.format_exc()}\n{why}"), file=sys.stderr)
         return FAILED
     return BUDGET if status == "budget" else DONE
 
 
-async def _run(parts: Parts, folder: RunFolder, more_budget: bool, together: Together | None) -> str:
+async def _run(parts: Parts, folder: RunFolder, together: Together | None) -> str:
     """Carry the job out; SIGTERM lets the calls under way finish, since they are being paid for, and stops it."""
 
     def listen(job: Job) -> None:
@@ -75,9 +84,9 @@ async def _run(parts: Parts, folder: RunFolder, more_budget: bool, together: Tog
         job.runtime.gateway.stopping = True
 
     with ExitStack() as shared:
-        return await Session(parts, folder, on_start=listen).run(more_budget=more_budget)
-
-
-def _said(error: SharpenError, code: int) -> int:
-    print(redact(str(error)), file=sys.stderr)
-    return code
+        try:
+            return await Session(parts, folder, on_start=listen).run()
+        finally:
+            # The loop waits for its threads when it closes. What the job itself needed of them it has by now; one that
+            # somebody's code left running may never end, and ends with the process.
+            asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(1))

@@ -7,7 +7,7 @@ the nursery hangs up it kills what runs and ends; when the nursery dies, the ker
 
 Messages are JSON, one per packet. In: `{"start": key, "run": ..., "job": ..., "memory": ..., "limits": ...}` with the log's
 descriptor, `{"stop": key}` (gently), `{"kill": key}`. Out: `{"ended": key, "code": ..., "signal": ..., "cpu": ...,
-"memory": ...}`.
+"memory": ..., "why": ...}`, where `why` is what the job said of its failure.
 """
 
 from __future__ import annotations
@@ -20,14 +20,18 @@ import select
 import signal
 import socket
 import sys
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 PACKET = 65_536
+LAST_WORD = 2_000
 _CLONE_NEWUSER, _CLONE_NEWPID = 0x10000000, 0x20000000
 _SET_PDEATHSIG, _SET_CHILD_SUBREAPER = 1, 36
 _MEGABYTE = 1 << 20
+_AT_LEAST = 72 * _MEGABYTE
+"""The address space a job needs beside what its process has when it begins: for threads, the ledger, what it reads."""
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -60,6 +64,8 @@ class _Keeper:
     key: str = ""
     job: int = 0
     """Its process; 0 where none is running."""
+    why: int = -1
+    """The end of a pipe that the job's last word comes through."""
 
     def serve(self) -> None:
         waker, woken = os.pipe()
@@ -88,14 +94,18 @@ class _Keeper:
         if "start" not in message:
             return
         self.key = message["start"]
+        self.why, last_word = os.pipe()
+        os.set_blocking(self.why, False)  # what the job leaves behind may hold the other end
         self.job = os.fork()
         if self.job == 0:
             code = 70
             try:
                 self.orders.close()
-                code = _carry_out(message, handles[0])
+                os.close(self.why)
+                code = _carry_out({**message, "last_word": last_word}, handles[0])
             finally:
                 os._exit(code)
+        os.close(last_word)
         os.close(handles[0])
 
     def _bury(self) -> None:
@@ -117,8 +127,17 @@ class _Keeper:
                 "signal": os.WTERMSIG(status) if os.WIFSIGNALED(status) else None,
                 "cpu": used.ru_utime + used.ru_stime,
                 "memory": used.ru_maxrss,
+                "why": self._last_word(),
             }
             self.orders.send(json.dumps(told).encode())
+
+    def _last_word(self) -> str:
+        try:
+            return os.read(self.why, LAST_WORD).decode(errors="replace")
+        except BlockingIOError:
+            return ""
+        finally:
+            os.close(self.why)
 
     def _clear(self) -> None:
         """Kill every process that is left, until there is none."""
@@ -145,17 +164,34 @@ def _carry_out(message: dict[str, Any], log: int) -> int:
     for stream in (1, 2):
         os.dup2(log, stream)
     os.close(log)
-    if message.get("memory"):
-        limit = message["memory"] * _MEGABYTE
-        resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
-    from sharpen.bench.job_process import Together, carry_out
+    from sharpen.bench.job_process import UNFIT, Together, carry_out
 
+    def tell(why: str) -> None:
+        with suppress(OSError):  # somebody's code may have closed it
+            os.write(message["last_word"], why.encode(errors="replace")[:LAST_WORD])
+
+    if message.get("memory"):
+        limit, needed = message["memory"] * _MEGABYTE, _mapped() + _AT_LEAST
+        if limit < needed:
+            tell(
+                f"memory: {message['memory']} is too little: with what every job has in it when it begins, its process "
+                f"needs {-(-needed // _MEGABYTE)} megabytes of address space at least"
+            )
+            return UNFIT
+        resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
     together = Together(message["jobs_at_once"], Path(message["limits"])) if "limits" in message else None
-    run, more_budget = Path(message["run"]), bool(message.get("more_budget"))
-    code = carry_out(run, message["job"], more_budget=more_budget, together=together)
+    code = carry_out(Path(message["run"]), message["job"], together=together, tell=tell)
     sys.stdout.flush()
     sys.stderr.flush()
     return code
+
+
+def _mapped() -> int:
+    """The address space this process has; 0 where the system does not say."""
+    try:
+        return int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    except OSError:
+        return 0
 
 
 def _below(process: int) -> list[int]:

@@ -29,7 +29,7 @@ import sharpen
 from sharpen.bench import withheld
 from sharpen.core.digest import Json
 from sharpen.core.errors import UsageError
-from sharpen.files import write_atomic, write_json
+from sharpen.files import storage_error, write_atomic, write_json
 
 SCHEMA_VERSION = 1
 _VARIABLES = ("SHARPEN_", "OPENAI_", "AZURE_", "ANTHROPIC_", "HF_", "CUDA_", "OMP_", "PYTHON")
@@ -73,6 +73,8 @@ class RunFolder:
         path = self.path / "meta" / "manifest.json"
         try:
             found: dict[str, Any] = read_json(path)
+            if not (isinstance(found, dict) and isinstance(found.get("jobs"), dict)):
+                raise ValueError("a manifest is a mapping with the jobs in it")
         except (OSError, ValueError) as error:
             gone = "is missing" if isinstance(error, OSError) else "is damaged"
             raise UsageError(f"{path} {gone}; of a study, the same `sharpen run` writes it again") from error
@@ -134,8 +136,11 @@ def find_run(given: str, root: Path) -> RunFolder:
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
     """Hold a job's folder: a second process that wants it is told so, instead of writing into it too."""
-    folder.mkdir(parents=True, exist_ok=True)
-    handle = os.open(folder / "lock", os.O_CREAT | os.O_RDWR, 0o644)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        handle = os.open(folder / "lock", os.O_CREAT | os.O_RDWR, 0o644)
+    except OSError as error:
+        raise storage_error(folder / "lock", error) from error
     try:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)

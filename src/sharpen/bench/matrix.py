@@ -8,6 +8,7 @@ here, to be looked at; each job builds its own when it runs.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
 from sharpen.bench.config import TaskConfig, faults
@@ -17,6 +18,7 @@ from sharpen.core.digest import Json, digest
 from sharpen.core.errors import MissingRequirement, SharpenError, UsageError, nearest
 from sharpen.core.task import Task
 from sharpen.models.registry import open_model
+from sharpen.tasks import python_path
 from sharpen.tasks import registry as tasks
 from sharpen.tasks.datatask import DataTask
 from sharpen.trainers import registry as trainers
@@ -115,7 +117,8 @@ def lay_out(study: StudyConfig) -> Matrix:
         if same is not cell or not looked.fine(cell):
             continue
         try:
-            planned = Planned(cell, build(cell.config, task=looked.tasks[cell.task_key]))
+            with watched(cell.config.trainer.name, f"{cell.arm} on {cell.config.task.name}"):
+                planned = Planned(cell, build(cell.config, task=looked.tasks[cell.task_key]))
         except SharpenError as error:
             problems.setdefault(_where(cell, error), None)
             continue
@@ -123,6 +126,12 @@ def lay_out(study: StudyConfig) -> Matrix:
         if known is not planned:
             problems.setdefault(_twice(known.cell, cell), None)
     return Matrix(tuple(jobs.values()), tuple(problems), tuple(skipped))
+
+
+def watched(name: str, what: str) -> AbstractContextManager[None]:
+    """Where a trainer or task is somebody's own code: what it raises is a problem of the study, told with the others. What
+    one of ours raises is a bug, and keeps its traceback."""
+    return python_path.own_code(what, python_path.file_of(name)) if ":" in name else nullcontext()
 
 
 class _Looked:
@@ -164,14 +173,15 @@ class _Looked:
 
     def _look_at_task(self, config: TaskConfig) -> None:
         try:
-            task = make_task(config)
-            missing = task.requirements.missing()
-            if missing:
-                raise MissingRequirement(f"task {task.name!r} can't run here: it needs {', '.join(missing)}")
-            if task.untrainable:
-                raise UsageError(f"task {task.name!r} can't be trained: {task.untrainable}")
-            task.splits()
-            choose_start(config, task)
+            with watched(config.name, f"task {config.name}"):
+                task = make_task(config)
+                missing = task.requirements.missing()
+                if missing:
+                    raise MissingRequirement(f"task {task.name!r} can't run here: it needs {', '.join(missing)}")
+                if task.untrainable:
+                    raise UsageError(f"task {task.name!r} can't be trained: {task.untrainable}")
+                task.splits()
+                choose_start(config, task)
         except MissingRequirement as error:
             self._lack(task_key(config), _named(f"task {config.name}", config.name, error))
         except SharpenError as error:
@@ -196,12 +206,14 @@ class _Looked:
 def _wrong_with_trainer(label: str, name: str, params: dict[str, Json]) -> Iterator[str]:
     try:
         kind = trainers.get(name)
+        with watched(name, f"trainer {label}"):
+            wrong = faults(kind.Params, params, f"trainer {label}")
     except MissingRequirement:
         raise
     except SharpenError as error:
         yield str(error)
         return
-    for fault in faults(kind.Params, params, f"trainer {label}"):
+    for fault in wrong:
         yield fault.message
 
 

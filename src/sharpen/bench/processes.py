@@ -30,7 +30,7 @@ _GRACE = 20.0
 
 @dataclass(frozen=True)
 class Ended:
-    """How a job's process ended. `reason` is empty where it ended of its own accord."""
+    """How a job's process ended. `reason` is empty where it ended of its own accord; `why` is what it then said itself."""
 
     code: int | None
     signal: int | None
@@ -38,6 +38,7 @@ class Ended:
     cpu: float = 0.0
     memory: int = 0
     """The largest resident size of one of its processes, in kilobytes."""
+    why: str = ""
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,6 @@ class Order:
     together: Together | None = None
     timeout: float | None = None
     memory: int | None = None
-    more_budget: bool = False
 
 
 class Log:
@@ -125,7 +125,7 @@ class Nursery:
         if order.together is not None:
             message |= {"jobs_at_once": order.together.jobs, "limits": str(order.together.limits)}
         try:
-            socket.send_fds(self.socket, [json.dumps({**message, "more_budget": order.more_budget}).encode()], [sink])
+            socket.send_fds(self.socket, [json.dumps(message).encode()], [sink])
             os.close(sink)
             return await self._until_ended(order, ended)
         finally:
@@ -196,4 +196,5 @@ def _described(told: dict[str, Any], reason: str) -> Ended:
         reason = {"SIGSEGV": "crashed: segmentation fault", "SIGXCPU": "killed: out of CPU time"}.get(
             name, f"killed by {name}"
         )
-    return Ended(told.get("code"), told.get("signal"), reason, told.get("cpu", 0.0), told.get("memory", 0))
+    cpu, memory = told.get("cpu", 0.0), told.get("memory", 0)
+    return Ended(told.get("code"), told.get("signal"), reason, cpu, memory, told.get("why", ""))

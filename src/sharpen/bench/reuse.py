@@ -17,7 +17,7 @@ from typing import Any
 import yaml
 
 import sharpen
-from sharpen.bench import layout
+from sharpen.bench import layout, story
 from sharpen.bench.artifacts import results
 from sharpen.bench.config import BudgetConfig
 from sharpen.bench.layout import JOB_CONFIG, RunFolder
@@ -25,7 +25,6 @@ from sharpen.bench.matrix import Planned
 from sharpen.core.digest import Json
 from sharpen.core.errors import UsageError
 from sharpen.engine.opening import EVENTS
-from sharpen.engine.replay import read_events
 from sharpen.engine.spec import JobSpec
 from sharpen.files import json_text, write_folder
 
@@ -100,7 +99,10 @@ def _in_the_way(job: Planned, run: RunFolder, manifest: Mapping[str, Any]) -> st
     home, spec = run.job(job.job_id), job.parts.setup.spec
     if not (home / EVENTS).exists():
         return _likeness(job, run, manifest)
-    status = results(read_events(home / EVENTS))["status"]
+    told = story.read(home)
+    if told.damage:
+        return "has it, damaged"
+    status = results(told.lines)["status"]
     if status not in _FINISHED or layout.is_running(home):
         return "has it, not finished" if status != "failed" else "has it, failed"
     if other := list(_differences(spec, home)):

@@ -135,7 +135,9 @@ class StudyConfig(Strict):
     @classmethod
     def _one_of_three(cls, seeds: Any) -> Any:
         """One message for what is neither, instead of one for each thing it might have been meant to be."""
-        if isinstance(seeds, int | list | Repeats):
+        if isinstance(seeds, Repeats) or all(
+            type(seed) is int for seed in (seeds if isinstance(seeds, list) else [seeds])
+        ):
             return seeds
         try:
             return Repeats.model_validate(seeds)

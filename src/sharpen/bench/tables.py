@@ -16,13 +16,12 @@ from math import inf
 from pathlib import Path
 from typing import Any
 
-from sharpen.bench import benchmark, layout, objectives, tensorboard
+from sharpen.bench import benchmark, layout, objectives, story, tensorboard
 from sharpen.bench.artifacts import results
 from sharpen.bench.layout import RunFolder
 from sharpen.bench.reuse import reused_from
 from sharpen.core.digest import Json
 from sharpen.core.redact import redact, redact_json
-from sharpen.engine.replay import read_events
 from sharpen.files import write_atomic, write_json
 from sharpen.stats.intervals import bounded_mean
 
@@ -73,12 +72,14 @@ def table(folder: RunFolder, known: dict[str, dict[str, Json]]) -> Iterator[dict
 def row(folder: RunFolder, job_id: str, about: Mapping[str, Any]) -> dict[str, Json]:
     """What a job came to, as far as it went."""
     home = folder.job(job_id)
-    lines = read_events(home / "events.jsonl")
-    found = results(lines)
+    told = story.read(home)
+    lines, found = told.lines, results(told.lines)
     process = layout.read_json(home / PROCESS) if (home / PROCESS).exists() else None
     test, best, gain = found["test"], found["best"] or {}, found["gain"].get("best", {})
     confirmed = best.get("confirmed", {})
     status, reason = _status(found, process, running=layout.is_running(home))
+    if told.damage:
+        status, reason = "failed", told.damage
     models = about.get("models") or {}
     return {
         "run_id": folder.path.name,
@@ -293,6 +294,7 @@ def rebuild(folder: RunFolder) -> list[Path]:
     from sharpen.bench import artifacts
 
     for job in folder.jobs():
-        artifacts.write(job)
+        if not story.read(job).damage:
+            artifacts.write(job)
     write_tables(folder)
     return [folder.path / name for name in ("results.csv", "leaderboard.csv", "summary.json")]

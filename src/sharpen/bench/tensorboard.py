@@ -1,10 +1,11 @@
 """A job's curves for TensorBoard, derived from its events: `jobs/<job>/tb/`, for `tensorboard --logdir runs/<run>/jobs`.
 
 Per step: the scores on val and train, how many changes were accepted, and what the job had used by then; of a policy, what
-each evaluation and each stretch of training measured. At the end the confirmed score, the scores on test, and the best skill
-as text; at the start the settings. Where there is a benchmark, every score has its value on that scale under `normalised/`.
-The times are those of the events. `records` is a pure function of the story's lines: the file of a story that went on begins
-with the same bytes, so that it is carried on where TensorBoard stopped reading.
+each evaluation and each stretch of training measured. At the end the confirmed score, the scores on test, what the job used
+in all (under `total/`: that is no further step), and the best skill as text; at the start the settings. Where there is a
+benchmark, every score has its value on that scale under `normalised/`. The times are those of the events. `records` is a
+pure function of the story's lines: the file of a story that went on begins with the same bytes, so that it is carried on
+where TensorBoard stopped reading.
 """
 
 from __future__ import annotations
@@ -128,7 +129,8 @@ def records(lines: Sequence[Line], best: Mapping[str, str]) -> Iterator[Record]:
         elif kind == "job_ended":
             texts = {f"best/{part}": _fenced(redact(text)) for part, text in best.items()}
             ending = f"{line['status']}: {redact(line['message'])}" if line["message"] else line["status"]
-            yield Record(at, step, _known(_used(used, line)), {"ended": ending, **texts})
+            in_all = {name.replace("used/", "total/"): value for name, value in _used(used, line).items()}
+            yield Record(at, step, _known(in_all), {"ended": ending, **texts})
 
 
 def _curve(row: Line, scale: Reference | None) -> dict[str, float | None]:

@@ -41,50 +41,71 @@ def command(job: str, form: str, which: str, to: Path, force: bool, runs: Path, 
     """Export what JOB (a run, or the folder of one of its jobs) has learned. Of one that still runs: the best so far."""
     from sharpen.bench.config import load
     from sharpen.bench.export import Label, choose, origin, prompt, skill_folder
+    from sharpen.bench.reopening import home_of
     from sharpen.cli.finding import find, must_be_text
     from sharpen.core.errors import UsageError
     from sharpen.engine import checkpoints
     from sharpen.engine.replay import read_events
 
     found = find(job, runs)
-    folder = found.only()
+    folder = _one_of(found)
     lines = read_events(folder / "events.jsonl")
     if not lines:
         raise UsageError(f"nothing has happened yet in {folder}")
     must_be_text(folder, lines, "export writes texts")
     if form == "compat":
         return _compat(found, to, {"which": None if which == "best" else which, **given}, force=force, as_json=as_json)
-    config = load(found.run.config)
+    home = home_of(found.run, folder)
+    config = load(home.config)
     made = origin(lines, choose(lines, which), config.models.target)
     candidate = checkpoints.load(folder / "checkpoints" / made.checkpoint)
     label = Label(given["name"], given["description"])
     if form == "python":
         from sharpen.bench.snippet import asking, python_file
 
-        task = _task(config.task, found.run)
+        task = _task(config.task, home.run)
         how = asyncio.run(asking(task, candidate, made.render))
         files = python_file(how, made, label, lines[0]["models"], task.brief.description)
     else:
         form_of = skill_folder if form == "skill" else prompt
-        files = form_of(candidate, made, label, _brief(config.task, found.run))
+        files = form_of(candidate, made, label, _brief(config.task, home.run))
     _write(to, files, force=force)
     _show(to, files, made, which, as_json)
     return 0
+
+
+def _one_of(found: Found) -> Path:
+    """The job that is meant; of a study with several, which there are is told in words."""
+    from sharpen.core.errors import UsageError
+
+    if len(found.jobs) < 2:
+        return found.only()
+    about, lines = found.run.manifest["jobs"], []
+    for job in found.jobs:
+        row = about.get(job.name, {})
+        repeat = f", repeat {row['repeat']}" if row.get("repeat") else ""
+        words = (
+            f"{row['task']}, {row.get('arm', row['trainer'])}, seed {row['seed']}{repeat}" if row else "no longer in it"
+        )
+        lines.append(f"  {job}  {words}")
+    raise UsageError("\n".join([f"{found.run.path} has {len(lines)} jobs; name one of them:", *lines]))
 
 
 def _compat(found: Found, to: Path, given: dict[str, str | None], *, force: bool, as_json: bool) -> int:
     """The whole job in classic files. Items and answers are in them where the task and the ledger are at hand."""
     from sharpen.bench.compat import files, open_source
     from sharpen.bench.config import load
+    from sharpen.bench.reopening import home_of
     from sharpen.cli.running import say, shown
     from sharpen.core.errors import UsageError
 
     unfit = [f"--{name}" for name, value in given.items() if value is not None]
     if unfit:
         raise UsageError(f"{', '.join(unfit)} can't be combined with --as compat, which writes the whole job")
-    config = load(found.run.config)
+    home = home_of(found.run, found.only())
+    config = load(home.config)
     try:
-        splits = _task(config.task, found.run).splits()
+        splits = _task(config.task, home.run).splits()
     except UsageError as error:
         splits = None
         say(f"the task can't be had here, so items have no texts and some have no ids: {error}")

@@ -9,6 +9,8 @@ import click
 
 from sharpen.cli import options
 
+RESERVED = ("latest", "eval", "doctor", "explain")
+"""The newest run, and folders among the runs in which other commands keep what is theirs."""
 SKIPPED = 4
 """The exit code where everything is good but for jobs that need what is not here."""
 
@@ -54,11 +56,26 @@ def command(
 def folder_for(name: str, runs: Path) -> RunFolder:
     """The folder of a study: its name says which, so that the same study finds its jobs again."""
     from sharpen.bench.layout import RunFolder
+    from sharpen.bench.study import is_study
     from sharpen.core.errors import UsageError
 
     if not name or name.startswith(".") or "/" in name:
         raise UsageError(f"a run can't be called {name!r}; a plain name such as ablation-1 can")
-    return RunFolder(runs / name)
+    if name in RESERVED:
+        raise UsageError(
+            f"a run can't be called {name!r}: that means something else here; give another name with --name"
+        )
+    folder = RunFolder(runs / name)
+    try:
+        there = folder.config.exists() and not is_study(folder.config)
+    except UsageError:  # damaged: it is written anew
+        there = False
+    if there:
+        raise UsageError(
+            f"{folder.path} is the run of one training, not of a study: `sharpen resume` carries it on; give this study "
+            "another name with --name"
+        )
+    return folder
 
 
 def carry_out(study: StudyConfig, folder: RunFolder, output: Output) -> int:
@@ -94,6 +111,8 @@ def carry_out(study: StudyConfig, folder: RunFolder, output: Output) -> int:
             if gone := begun - {job.job_id for job in jobs}:
                 say(f"{plural(len(gone), 'job')} that the study no longer has: kept in jobs/, left out of the tables")
         asyncio.run(_run(conductor))
+    if conductor.held_back and not output.silent:
+        say(f"{plural(conductor.held_back, 'job')} that the budget ended could go on with the new one, and did not yet")
     summary = read_json(folder.path / "summary.json")
     if output.as_json:
         click.echo(json.dumps({"run": str(folder.path), **summary}, ensure_ascii=False))
@@ -160,6 +179,6 @@ def _exit_code(counts: dict[str, int], conductor: Conductor) -> int:
         return 1
     if conductor.stopping:
         return 130
-    if counts.get("not_run") or counts.get("stopped"):
+    if counts.get("not_run") or counts.get("stopped") or conductor.held_back:
         return 3
     return SKIPPED if counts.get("skipped") else 0

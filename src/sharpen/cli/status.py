@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -40,7 +40,7 @@ def _all_runs(root: Path, as_json: bool) -> int:
     found: list[Standing] = []
     for folder in folders:
         try:
-            found += _standings(folder)
+            found += _standings(folder, lambda row: click.echo(f"{row.run} is left out: {row.message}", err=True))
         except StorageError as error:  # one bad run must not hide the others
             click.echo(f"{folder.path.name} is left out: {error}", err=True)
     found.sort(key=lambda row: row.last or 0.0)
@@ -54,10 +54,11 @@ def _all_runs(root: Path, as_json: bool) -> int:
 
 
 def _one_run(folder: RunFolder, as_json: bool) -> int:
+    from sharpen.bench import story
     from sharpen.bench.artifacts import results
     from sharpen.bench.layout import is_running
     from sharpen.cli.running import best_skill, console, place, show
-    from sharpen.engine.replay import read_events
+    from sharpen.core.errors import StorageError
     from sharpen.report import closing
     from sharpen.report.closing import evaluations
     from sharpen.report.policies import is_policy
@@ -71,9 +72,13 @@ def _one_run(folder: RunFolder, as_json: bool) -> int:
         click.echo(json.dumps(dataclasses.asdict(rows[0])) if as_json else f"{rows[0].run}: nothing has happened yet")
         return 0
     for job, row in zip(jobs, rows, strict=True):
-        found = results(read_events(job / "events.jsonl"))
+        told = story.read(job)
+        found = results(told.lines)
+        if told.damage and not as_json:
+            raise StorageError(f"{job}: {told.damage}")
         if as_json:
-            state = state_of(found, running=is_running(job))
+            state = row.state if told.damage else state_of(found, running=is_running(job))
+            found["message"] = told.damage or found["message"]
             click.echo(json.dumps({"run": str(folder.path), "job": str(job), "state": state, **found}))
             continue
         out = console()
@@ -104,23 +109,29 @@ def _job_name(row: Standing, planned: Mapping[str, Mapping[str, Any]]) -> str:
     about = planned.get(row.job_id, {})
     tasks = {one["task"] for one in planned.values()}
     where = f" {about['task']}," if "task" in about and len(tasks) > 1 else ""
-    arm = about.get("arm", row.trainer)
-    return f"{row.job_id}{where} {arm}, seed {row.seed}{f', repeat {row.repeat}' if row.repeat else ''}"
+    arm, seed = about.get("arm", row.trainer), about.get("seed", row.seed)
+    return f"{row.job_id}{where} {arm}, seed {seed}{f', repeat {row.repeat}' if row.repeat else ''}"
 
 
-def _standings(folder: RunFolder) -> list[Standing]:
-    """One row per job of a run; one without content for a run that has not begun."""
+def _standings(folder: RunFolder, leave_out: Callable[[Standing], None] | None = None) -> list[Standing]:
+    """One row per job of a run; one without content for a run that has not begun. Where `leave_out` is given, it gets those
+    whose story is damaged."""
+    from sharpen.bench import story
     from sharpen.bench.artifacts import results
     from sharpen.bench.layout import is_running
-    from sharpen.engine.replay import read_events
-    from sharpen.report.standing import standing
+    from sharpen.report.standing import State, standing
 
-    rows = []
-    for job in folder.jobs():
-        lines = read_events(job / "events.jsonl")
-        row = standing(folder.path.name, lines, results(lines), running=is_running(job))
+    rows, jobs = [], folder.jobs()
+    for job in jobs:
+        told = story.read(job)
+        row = standing(folder.path.name, told.lines, results(told.lines), running=is_running(job))
+        if told.damage:
+            row = dataclasses.replace(row, job_id=job.name, state=State.FAILED, message=told.damage)
+            if leave_out is not None:
+                leave_out(row)
+                continue
         rows.append(_as_its_process_ended(row, job))
-    return rows or [standing(folder.path.name, [], results([]), running=False)]
+    return rows if jobs else [standing(folder.path.name, [], results([]), running=False)]
 
 
 def _as_its_process_ended(row: Standing, job: Path) -> Standing:

@@ -37,10 +37,16 @@ def command(what: str, overrides: tuple[str, ...], runs: Path, as_json: bool, qu
 def configured(what: str, overrides: Sequence[str] = (), **given: Any) -> RunConfig:
     """The configuration that a task or a file, options and overrides come to. What `--steps` and `--gate` are called, the
     trainer says."""
-    from sharpen.bench.config import load
+    from sharpen.bench.config import load, read
+    from sharpen.core.errors import UsageError
 
     is_config = what.endswith((".yaml", ".yml"))
     path, settings = Path(what) if is_config else None, train_settings(None if is_config else what, **given)
+    several = [] if path is None else [key for key in ("tasks", "trainers", "seeds") if key in read(path)]
+    if several:
+        raise UsageError(
+            f"{path} is a study, since it has {several[0]!r}: use `sharpen run {path}`; `sharpen validate` looks at it first"
+        )
     steps, gate = given.get("steps"), given.get("gate")
     if steps is None and gate is None:
         return load(path, settings, overrides)

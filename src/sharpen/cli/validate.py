@@ -26,11 +26,12 @@ def command(
     import json
 
     from sharpen.bench import outlook
-    from sharpen.bench.matrix import Matrix, lay_out
+    from sharpen.bench.matrix import Matrix, Planned, lay_out, watched
     from sharpen.bench.reuse import find, sources
     from sharpen.bench.study import look_at
     from sharpen.cli.run import SKIPPED
     from sharpen.cli.running import console, show
+    from sharpen.core.errors import UsageError
     from sharpen.core.redact import redact, redact_json
     from sharpen.files import write_json
     from sharpen.report import text
@@ -39,6 +40,17 @@ def command(
     config, said = look_at(Path(study), overrides)
     matrix = Matrix((), ()) if config is None else lay_out(config)
     found = [*said, *matrix.problems]
+
+    def look_ahead(job: Planned) -> outlook.Outlook | None:
+        try:
+            with watched(job.cell.config.trainer.name, f"trainer {job.cell.arm}"):
+                return outlook.of_job(job, runs / "doctor")
+        except UsageError as error:
+            found.append(str(error))
+            return None
+
+    outlooks = [one for job in matrix.jobs if (one := look_ahead(job)) is not None]
+    found = list(dict.fromkeys(found))  # each seed of an arm has the same to say
     records = {job.job_id: job.record() for job in matrix.jobs}
     left_out = {one.row_id: one.record() for one in matrix.skipped}
     if found or config is None:
@@ -51,7 +63,6 @@ def command(
             for line in shown_skipped(matrix.skipped):
                 click.echo(line, err=True)
         return 2
-    outlooks = [outlook.of_job(job, runs / "doctor") for job in matrix.jobs]
     elsewhere = find(matrix.jobs, others) if (others := sources([*config.reuse, *reuse], runs)) else {}
     taken = {job_id for job_id, one in elsewhere.items() if one.run is not None}
     to_run = [one for job, one in zip(matrix.jobs, outlooks, strict=True) if job.job_id not in taken]

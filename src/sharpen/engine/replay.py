@@ -130,9 +130,12 @@ def read_events(path: Path) -> list[dict[str, Any]]:
     events = []
     for number, (_, text) in enumerate(complete_lines(path), start=1):
         try:
-            events.append(json.loads(text))
+            event = json.loads(text)
         except ValueError as error:
             raise StorageError(f"{path} is damaged at line {number}: {error}") from error
+        if not isinstance(event, dict):
+            raise StorageError(f"{path} is damaged at line {number}: it is no event")
+        events.append(event)
     return events
 
 

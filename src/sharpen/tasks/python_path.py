@@ -1,17 +1,25 @@
-"""Finding a Python object by path: `path/to/file.py:name` or `package.module:name`. Used for own metrics and own tasks."""
+"""Finding a Python object by path: `path/to/file.py:name` or `package.module:name`. Used for own metrics, tasks and
+trainers.
+
+Such a file is somebody's own work, perhaps half done. What it raises when it is loaded is a problem like any other, with the
+line it came from; what it prints goes to standard error, since standard output may be somebody's JSON.
+"""
 
 from __future__ import annotations
 
 import importlib
 import importlib.util
 import sys
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from types import CodeType, ModuleType
 
 from sharpen.core.digest import digest
-from sharpen.core.errors import UsageError, nearest
+from sharpen.core.errors import SharpenError, UsageError, nearest
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +55,11 @@ def find(spec: str, what: str) -> Found:
     return Found(getattr(module, name), digest(source)[:16])
 
 
+def file_of(spec: str) -> Path | None:
+    """The file that `spec` names an object by; None for one of a module."""
+    return Path(spec.rpartition(":")[0]) if is_file(spec) else None
+
+
 def is_file(spec: str) -> bool:
     """Whether `spec` names an object by its file, as in `path/to/file.py:name`."""
     return spec.rpartition(":")[0].endswith(".py")
@@ -61,22 +74,61 @@ def _from_file(path: Path, what: str) -> ModuleType:
     assert spec is not None  # it is one wherever a loader is given
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module  # dataclasses and pickling look a class up by its module's name
-    try:
-        loader.exec_module(module)
-    except SyntaxError as error:
-        raise UsageError(f"{what}: {path}, line {error.lineno}: {error.msg}") from error
-    except ModuleNotFoundError as error:
-        raise UsageError(
-            f"{what}: {path} imports {error.name!r}, which is not installed here; a file beside it is not importable, "
-            "so put what it needs into the file itself or into a package"
-        ) from error
+    with own_code(what, path):
+        try:
+            loader.exec_module(module)
+        except SyntaxError as error:
+            where = path if error.filename in (None, str(path)) else f"{path}, in {error.filename}"
+            raise UsageError(f"{what}: {where}, line {error.lineno}: {error.msg}") from error
+        except ModuleNotFoundError as error:
+            raise UsageError(
+                f"{what}: {path} imports {error.name!r}, which is not installed here; a file beside it is not importable, "
+                "so put what it needs into the file itself or into a package"
+            ) from error
     return module
 
 
-def _from_module(where: str, what: str) -> ModuleType:
+@contextmanager
+def own_code(what: str, path: Path | None = None) -> Iterator[None]:
+    """While somebody's own code runs, in the file `path` where it has one: what it raises is a problem that can be told
+    beside others, and what it prints stays off standard output."""
+    with redirect_stdout(sys.stderr):
+        try:
+            yield
+        except SharpenError:
+            raise
+        except (
+            Exception,
+            SystemExit,
+        ) as error:  # it may raise anything, and leave altogether: neither is a bug of ours
+            raise UsageError(f"{what}: {_where(error, path)}{in_a_line(error)}") from error
+
+
+def in_a_line(error: BaseException) -> str:
+    """An exception's type and the first line of what it says."""
     try:
-        return importlib.import_module(where)
-    except ModuleNotFoundError as error:
-        if error.name is not None and (where == error.name or where.startswith(error.name + ".")):
-            raise UsageError(f"{what}: no Python module {where!r}; for a file, write path/to/file.py:name") from error
-        raise
+        said = str(error).strip()
+    except Exception:  # its own way of putting it may be broken too
+        said = ""
+    return f"{type(error).__name__}: {said.splitlines()[0]}" if said else type(error).__name__
+
+
+def _where(error: BaseException, path: Path | None) -> str:
+    """The place in a file that an exception came from last; the file alone where it did not pass through it."""
+    if path is None:
+        return ""
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [frame.lineno for frame in frames if Path(frame.filename).resolve() == path.resolve()]
+    return f"{path}, line {own[-1]}: " if own else f"{path}: "
+
+
+def _from_module(where: str, what: str) -> ModuleType:
+    with own_code(f"{what}: the module {where}"):
+        try:
+            return importlib.import_module(where)
+        except ModuleNotFoundError as error:
+            if error.name is not None and (where == error.name or where.startswith(error.name + ".")):
+                raise UsageError(
+                    f"{what}: no Python module {where!r}; for a file, write path/to/file.py:name"
+                ) from error
+            raise

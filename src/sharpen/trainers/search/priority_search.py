@@ -35,7 +35,7 @@ class PriorityParams(IteratedParams):
 
 
 class PolcaParams(PriorityParams):
-    epsilon: float = Field(0.05, ge=0.0, description="How far a child must be from every member; 0 to 1.4.")
+    epsilon: float = Field(0.05, ge=0.0, le=1.4, description="How far a child must be from every member; 0 to 1.4.")
 
 
 class PrioritySearch(PoolSearch):
