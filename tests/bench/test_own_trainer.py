@@ -142,7 +142,7 @@ def test_what_misbehaves_as_a_trainer_fails_alone_and_with_a_reason(
     (home / "own.py").write_text(OWN.replace("MARK", str(mark)))
     (home / "s.yaml").write_text(
         "tasks: [{name: codebook, limit: 12}]\ntrainers: [" + ", ".join(f"'own.py:{kind}'" for kind in KINDS) + "]\n"
-        "models: {target: scripted/rules}\nparallel: 2\ntimeout: 10\nmemory: 1500\n"
+        "models: {target: scripted/rules}\nparallel: 2\ntimeout: 6\nmemory: 1500\n"
     )
     done = program("run", "study/s.yaml")
     assert done.returncode == 1, done.stderr
@@ -152,7 +152,7 @@ def test_what_misbehaves_as_a_trainer_fails_alone_and_with_a_reason(
     assert {kind: row["status"] for kind, row in found.items()} == {
         kind: "ok" if kind in fine else "failed" for kind in KINDS
     }, why
-    assert "10 seconds" in why["Loops"] and "10 seconds" in why["Detaches"]
+    assert "6 seconds" in why["Loops"] and "6 seconds" in why["Detaches"]
     assert "memory" in why["Eats"] and "segmentation" in why["Crashes"] and "what a trainer" in why["Raises"]
     assert "AttributeError" in why["Wanders"]
     for kind, row in found.items():

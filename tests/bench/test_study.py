@@ -236,7 +236,7 @@ def test_what_misbehaves_fails_alone_and_with_a_reason(tmp_path: Path) -> None:
     (tmp_path / "s.yaml").write_text(
         "tasks: [" + ", ".join(f"bad.py:{kind}" for kind in kinds) + "]\n"
         "trainers: [{name: reflact, params: {epochs: 1, proposers: [examples]}}]\n"
-        "models: {target: scripted/echo}\nparallel: 2\ntimeout: 8\nmemory: 1500\n"
+        "models: {target: scripted/echo}\nparallel: 2\ntimeout: 6\nmemory: 1500\n"
     )
     done = sharpen(tmp_path, "run", "s.yaml", MY_API_KEY="geheimnis-42")
     assert done.returncode == 1, done.stderr
@@ -245,7 +245,7 @@ def test_what_misbehaves_fails_alone_and_with_a_reason(tmp_path: Path) -> None:
     assert {kind: row["status"] for kind, row in found.items()} == {
         kind: "ok" if kind in ("Good", "Prints") else "failed" for kind in kinds
     }, why
-    assert "8 seconds" in why["Loops"] and "8 seconds" in why["Detaches"]
+    assert "6 seconds" in why["Loops"] and "6 seconds" in why["Detaches"]
     assert "memory" in why["Eats"] and "segmentation" in why["Crashes"] and "what a day" in why["Raises"]
     marked = (tmp_path / "mark").stat().st_mtime_ns
     time.sleep(0.3)

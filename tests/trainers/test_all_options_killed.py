@@ -81,7 +81,7 @@ class Options(TrainerContract):
         return self.noisy(home)
 
 
-@pytest.mark.parametrize("name,params,kills", [("patches", PATCHES, 25), ("rewriting", REWRITING, 5)])
+@pytest.mark.parametrize("name,params,kills", [("patches", PATCHES, 12), ("rewriting", REWRITING, 5)])
 def test_a_training_with_every_option_on_ends_the_same_wherever_it_was_killed(
     tmp_path: Path, name: str, params: dict[str, Any], kills: int
 ) -> None:
