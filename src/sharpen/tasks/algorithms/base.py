@@ -106,7 +106,7 @@ class AlgorithmTask(Task):
             return scored(item.id, 0.0, feedback=against)
         seed = int(str(item.inputs["seed"]))
         instance, word = self.instance(seed), secrets.token_hex(8)
-        given = {"word": word, "seed": seed, "entry": self.entry, "instance": instance}
+        given = {"word": word, "entry": self.entry, "instance": instance}
         limits = Limits(seconds=4.0 * self.cpu_seconds, cpu_seconds=self.cpu_seconds, memory_mb=512, processes=1)
         ran = await run_program(
             {"main.py": _harness(), "play.py": _source(type(self).play), PART: source},

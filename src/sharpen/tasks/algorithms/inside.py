@@ -41,7 +41,7 @@ def answer(given: dict[str, Any]) -> dict[str, Any]:
     (play, ours), (program, theirs) = spaces
     exec(play, ours)
     theirs["__builtins__"] = {**vars(builtins), "__import__": lambda name, *_: own(name)}
-    random.seed(given["seed"])
+    random.seed(0)  # not by the instance: who knows its seed could make it again and see what is to come
     try:
         exec(program, theirs)
         return {"answer": ours["play"](theirs[given["entry"]], given["instance"])}
