@@ -115,3 +115,12 @@ def test_what_cannot_be_compared_is_said() -> None:
         arms.unpaired(NEW, [1.0])
     with pytest.raises(BadData, match="number 1 of the pairs is nan"):
         arms.paired([math.nan, 1.0], [1.0, 2.0])
+
+
+def test_a_few_equal_differences_prove_no_margin() -> None:
+    few = arms.paired([0.51, 0.61], [0.5, 0.6], margin=0.05)
+    assert few.margin is not None and not few.margin.same and few.margin.p_same == pytest.approx(0.25)
+    many = arms.paired([0.01 + n / 10 for n in range(9)], [n / 10 for n in range(9)], margin=0.05)
+    assert many.margin is not None and many.margin.same
+    apart = arms.unpaired([0.5, 0.5], [0.5, 0.5], margin=0.05)
+    assert apart.margin is not None and not apart.margin.same

@@ -12,13 +12,20 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
 
 from sharpen.stats import effects, exact, student
 from sharpen.stats.errors import BadData
 from sharpen.stats.means import Estimate, interval
 from sharpen.stats.resampling import numbers
 
+if TYPE_CHECKING:
+    from sharpen.stats.resampling import Floats
+
 _FEW_PAIRS = exact.pairs_needed(0.05)
+_ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +107,7 @@ def paired(
         d_z=effects.d_z(differences.tolist()),
         correlation=effects.correlation(new, old),
         saved=saved,
-        margin=margin_of(margin, effect.value, error, n - 1, 1 - level, lower=lower),
+        margin=margin_of(margin, effect.value, error, n - 1, 1 - level, lower=lower, least=_least(test, differences)),
         warnings=tuple(warnings),
     )
 
@@ -131,7 +138,7 @@ def unpaired(
             "for 0.05 it takes 4 in each arm"
         )
     either = _either_way(new, old, effect, error, freedom, test, method, seed)
-    held = margin_of(margin, effect.value, error, freedom, 1 - level, lower=lower)
+    held = margin_of(margin, effect.value, error, freedom, 1 - level, lower=lower, least=_least(test, one, other))
     return replace(either, margin=held, warnings=tuple(warnings))
 
 
@@ -180,16 +187,29 @@ def _better(effect: float, error: float, freedom: float) -> float:
     return student.cdf(effect / error, freedom)
 
 
+def _least(test: exact.Test, *groups: Floats) -> float:
+    """The smallest one-sided p of so few values where they are all alike: t would take no spread at all for proof."""
+    alike = all(float(np.ptp(group)) <= _ROUNDING * float(np.abs(group).max()) for group in groups)
+    return test.smallest_p / 2 if alike else 0.0
+
+
 def margin_of(
-    size: float | None, effect: float, error: float, freedom: float, alpha: float, *, lower: bool = False
+    size: float | None,
+    effect: float,
+    error: float,
+    freedom: float,
+    alpha: float,
+    *,
+    lower: bool = False,
+    least: float = 0.0,
 ) -> Margin | None:
-    """What an effect with its standard error and degrees of freedom says of a margin."""
+    """What an effect with its standard error and degrees of freedom says of a margin. No p is smaller than `least`."""
     if size is None:
         return None
     if not 0 < size < math.inf:
         raise BadData(f"a margin must be above 0, got {size:g}")
-    above = 1 - _better(effect + size, error, freedom)
-    below = _better(effect - size, error, freedom)
+    above = max(least, 1 - _better(effect + size, error, freedom))
+    below = max(least, _better(effect - size, error, freedom))
     both, worse = max(above, below), below if lower else above
     level = 1 - 2 * alpha
     half = student.critical(level, freedom) * error if level > 0 and error > 0 else 0.0
