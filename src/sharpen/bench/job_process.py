@@ -21,12 +21,11 @@ from sharpen.bench.config import load
 from sharpen.bench.layout import JOB_CONFIG, RunFolder
 from sharpen.bench.runner import Parts, Session, build
 from sharpen.bench.study import task_key
-from sharpen.core.errors import SharpenError, UsageError
+from sharpen.core.errors import SharpenError, UsageError, in_a_line
 from sharpen.core.redact import redact
 from sharpen.engine.gateway import Stopped
 from sharpen.engine.job import Job
 from sharpen.engine.sharing import share
-from sharpen.tasks.python_path import in_a_line
 
 DONE, FAILED, UNFIT, BUDGET, STOPPED = 0, 1, 2, 3, 130
 

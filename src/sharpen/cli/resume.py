@@ -99,9 +99,9 @@ def _changed(folder: RunFolder, spec: JobSpec) -> str:
     from sharpen.bench.layout import read_json
 
     found = []
+    now = {name: json.loads(json.dumps(getattr(spec, name))) for name in _WORDS}
     for path in folder.path.glob("jobs/*/job_meta.json"):
         before = read_json(path)
-        now = {name: json.loads(json.dumps(getattr(spec, name))) for name in _WORDS}
         found += [words for name, words in _WORDS.items() if name in before and before[name] != now[name]]
     return " and ".join(dict.fromkeys(found))
 

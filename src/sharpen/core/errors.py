@@ -89,6 +89,15 @@ class ModelError(SharpenError):
         self.usage = usage
 
 
+def in_a_line(error: BaseException) -> str:
+    """An exception's type and the first line of what it says."""
+    try:
+        said = str(error).strip()
+    except Exception:  # its own way of putting it may be broken too
+        said = ""
+    return f"{type(error).__name__}: {said.splitlines()[0]}" if said else type(error).__name__
+
+
 def nearest(word: str, known: list[str] | tuple[str, ...]) -> str:
     """` (did you mean 'x'?)` when something known is close to `word`, else nothing."""
     import difflib

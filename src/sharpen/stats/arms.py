@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from sharpen.stats.resampling import Floats
 
 _FEW_PAIRS = exact.pairs_needed(0.05)
-_ROUNDING = 1e-12
+_ROUNDING = 1e-9
+"""Values that differ by less than this share of their size differ by how they were written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +87,7 @@ def paired(
     if len(new) != len(old):
         raise BadData(f"pairs need both values: {len(new)} of the new arm, {len(old)} of the old one")
     one, other = numbers(new, 2, "pairs"), numbers(old, 2, "pairs")
-    differences = one - other
+    differences, size = one - other, float(max(np.abs(one).max(), np.abs(other).max()))
     n = len(differences)
     error = float(differences.std(ddof=1)) / math.sqrt(n)
     effect = interval(differences.tolist(), level, method, seed=seed)
@@ -107,7 +108,9 @@ def paired(
         d_z=effects.d_z(differences.tolist()),
         correlation=effects.correlation(new, old),
         saved=saved,
-        margin=margin_of(margin, effect.value, error, n - 1, 1 - level, lower=lower, least=_least(test, differences)),
+        margin=margin_of(
+            margin, effect.value, error, n - 1, 1 - level, lower=lower, least=_least(test, [differences], size)
+        ),
         warnings=tuple(warnings),
     )
 
@@ -124,6 +127,7 @@ def unpaired(
 ) -> Comparison:
     """The arms as independent groups: Welch's interval, which does not take their spreads to be equal."""
     one, other = numbers(new, 2, "values of the new arm"), numbers(old, 2, "values of the old arm")
+    size = float(max(np.abs(one).max(), np.abs(other).max()))
     parts = [float(one.var(ddof=1)) / len(one), float(other.var(ddof=1)) / len(other)]
     error = math.sqrt(sum(parts))
     freedom = welch_freedom(parts, (len(one), len(other)))
@@ -138,7 +142,9 @@ def unpaired(
             "for 0.05 it takes 4 in each arm"
         )
     either = _either_way(new, old, effect, error, freedom, test, method, seed)
-    held = margin_of(margin, effect.value, error, freedom, 1 - level, lower=lower, least=_least(test, one, other))
+    held = margin_of(
+        margin, effect.value, error, freedom, 1 - level, lower=lower, least=_least(test, [one, other], size)
+    )
     return replace(either, margin=held, warnings=tuple(warnings))
 
 
@@ -187,10 +193,14 @@ def _better(effect: float, error: float, freedom: float) -> float:
     return student.cdf(effect / error, freedom)
 
 
-def _least(test: exact.Test, *groups: Floats) -> float:
+def alike(groups: Sequence[Sequence[float] | Floats], size: float) -> bool:
+    """Whether the values of each group are all the same, but for the rounding of numbers as large as `size`."""
+    return all(max(group) - min(group) <= _ROUNDING * size for group in groups)
+
+
+def _least(test: exact.Test, groups: Sequence[Floats], size: float) -> float:
     """The smallest one-sided p of so few values where they are all alike: t would take no spread at all for proof."""
-    alike = all(float(np.ptp(group)) <= _ROUNDING * float(np.abs(group).max()) for group in groups)
-    return test.smallest_p / 2 if alike else 0.0
+    return test.smallest_p / 2 if alike(groups, size) else 0.0
 
 
 def margin_of(

@@ -19,7 +19,7 @@ from pathlib import Path
 from types import CodeType, ModuleType
 
 from sharpen.core.digest import digest
-from sharpen.core.errors import SharpenError, UsageError, nearest
+from sharpen.core.errors import SharpenError, UsageError, in_a_line, nearest
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,20 +97,9 @@ def own_code(what: str, path: Path | None = None) -> Iterator[None]:
             yield
         except SharpenError:
             raise
-        except (
-            Exception,
-            SystemExit,
-        ) as error:  # it may raise anything, and leave altogether: neither is a bug of ours
+        except (Exception, SystemExit) as error:
+            # It may raise anything, and leave altogether: neither is a bug of ours.
             raise UsageError(f"{what}: {_where(error, path)}{in_a_line(error)}") from error
-
-
-def in_a_line(error: BaseException) -> str:
-    """An exception's type and the first line of what it says."""
-    try:
-        said = str(error).strip()
-    except Exception:  # its own way of putting it may be broken too
-        said = ""
-    return f"{type(error).__name__}: {said.splitlines()[0]}" if said else type(error).__name__
 
 
 def _where(error: BaseException, path: Path | None) -> str:

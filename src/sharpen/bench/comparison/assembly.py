@@ -14,7 +14,7 @@ from enum import StrEnum
 from sharpen.bench.comparison import differences, rows
 from sharpen.bench.comparison.differences import ArmCost, Flips, Setting
 from sharpen.bench.comparison.matchups import able
-from sharpen.bench.comparison.measure import Measure, check_sizes, looked_over
+from sharpen.bench.comparison.measure import Measure, check_sizes, looked_over, told
 from sharpen.bench.comparison.pairing import BY_SEED, Pairing, paired
 from sharpen.bench.comparison.pooling import Pooled, pooled
 from sharpen.bench.comparison.references import Given, normalised, references
@@ -247,9 +247,7 @@ def _whole(old: Arm, new: Arm, task: str, measure: Measure, warnings: list[str])
         if not side:
             raise _TooFew(f"no run of {where} can be used: {own[0][0].name} {own[0][2]}")
         check_sizes(side, measure, f"{where}, ")
-        for run, fit, why in own:
-            if why:
-                warnings.append(f"{run.name} of {where} {why}; {'used as far as it goes' if fit else 'left out'}")
+        warnings += [told(f"{run.name} of {where}", fit, why) for run, fit, why in own if why]
         sides.append(side)
     return sides
 

@@ -142,11 +142,16 @@ def looked_over(runs: Sequence[Run], measure: Measure) -> list[tuple[Run, bool, 
     return found
 
 
+def told(who: str, fit: bool, why: str) -> str:
+    """What a run lacks, and what becomes of it."""
+    return f"{who} {why}; {'used as far as it goes' if fit else 'left out'}"
+
+
 def sorted_out(runs: Sequence[Run], measure: Measure) -> tuple[list[Run], list[str]]:
     """The runs of one task that have a number to give, and what must be said of the others and of those that are not
     whole."""
     found = looked_over(runs, measure)
-    notes = [f"{run.name} {why}; {'used as far as it goes' if fit else 'left out'}" for run, fit, why in found if why]
+    notes = [told(run.name, fit, why) for run, fit, why in found if why]
     return [run for run, fit, _ in found if fit], notes
 
 

@@ -8,19 +8,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from statistics import fmean, variance
 
 from sharpen.bench.comparison.rows import MOST_MORE, Row, Value
 from sharpen.stats import exact, student
-from sharpen.stats.arms import Margin, margin_of, welch_freedom
+from sharpen.stats.arms import Margin, alike, margin_of, welch_freedom
 from sharpen.stats.means import Estimate
 from sharpen.stats.normalise import Reference
 from sharpen.stats.power import runs_needed
 
 STUDENT, FLIPS = "Student's t", "sign flips"
-_ROUNDING = 1e-9
-"""Values that differ by less than this share of their size differ by how they were written."""
 
 
 @dataclass(frozen=True)
@@ -56,13 +54,14 @@ def pooled(
     error, freedom = math.sqrt(sum(parts)) / len(made), welch_freedom(parts, sizes)
     half = student.critical(level, freedom) * error if error > 0 else 0.0
     found = Estimate(effect, effect - half, effect + half, sum(sizes), "mean over tasks, t", level)
-    held = margin_of(margin, effect, error, freedom, 1 - level, lower=lower and references is None)
+    least = 0.0
     if error == 0.0 or all(_constant(row) for row in made):
         # Few values that happen to agree are no proof, but t divides by their spread of nought; flips only count them.
         test = exact.sign_flip([d * factor for row, factor in zip(made, factors, strict=True) for d in _flipped(row)])
-        p, how, held = test.p, FLIPS, _no_surer(held, test.smallest_p / 2, 1 - level)
+        p, how, least = test.p, FLIPS, test.smallest_p / 2
     else:
         p, how = student.two_sided(effect / error, freedom), STUDENT
+    held = margin_of(margin, effect, error, freedom, 1 - level, lower=lower and references is None, least=least)
     more = _more(effect, error, min(row.n for row in made))
     return Pooled(found, p, len(made), more, held, references is not None, how)
 
@@ -70,7 +69,7 @@ def pooled(
 def _constant(row: Row) -> bool:
     """Whether the values that make up a task's variance are all alike, but for rounding."""
     sizes = [abs(one) for value in row.values for one in (value.old, value.new) if one is not None]
-    return all(max(group) - min(group) <= _ROUNDING * max(sizes) for group in _groups(row))
+    return alike(_groups(row), max(sizes))
 
 
 def _flipped(row: Row) -> list[float]:
@@ -79,14 +78,6 @@ def _flipped(row: Row) -> list[float]:
     groups = _groups(row)
     found = groups[0] if row.paired else [new - old for old, new in zip(*groups, strict=False)]
     return [one / len(found) for one in found]
-
-
-def _no_surer(margin: Margin | None, p: float, alpha: float) -> Margin | None:
-    """A margin's test with no smaller p than so many flips can have."""
-    if margin is None:
-        return None
-    worse, same = max(p, margin.p_not_worse), max(p, margin.p_same)
-    return replace(margin, not_worse=worse <= alpha, same=same <= alpha, p_not_worse=worse, p_same=same)
 
 
 def _more(effect: float, error: float, n: int) -> int | None:
