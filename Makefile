@@ -10,7 +10,7 @@ PIP    := $(BIN)/python -m pip --quiet --disable-pip-version-check --no-input
 # everything it imports anew.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test bubblewrap test-extras clean
+.PHONY: demo test test-slow bubblewrap test-extras clean
 .DEFAULT_GOAL := demo
 
 demo: $(VENV)/.demo-installed
@@ -18,6 +18,10 @@ demo: $(VENV)/.demo-installed
 
 test: $(VENV)/.test-installed bubblewrap
 	@$(BIN)/python tests/side_by_side.py
+
+# Attacks and simulations that take minutes: fault injection at every await, power loss, cheating programs.
+test-slow: $(VENV)/.test-installed bubblewrap
+	@echo "== pytest, slow tests" && $(BIN)/python -m pytest -m slow tests
 
 # Programs that models write run in bubblewrap, which is a Debian package. Without it the tests of the sandbox fail.
 bubblewrap:
