@@ -107,6 +107,26 @@ def test_a_job_that_is_killed_leaves_its_slot_to_the_others(tmp_path: Path) -> N
     assert server.most_in_flight <= 2  # the endpoint may not have noticed yet that the dead job hung up
 
 
+def test_jobs_that_ask_the_same_pay_for_it_once(tmp_path: Path) -> None:
+    with FakeEndpoint(answer_with(script("rules")), latency=0.05).in_thread() as server:
+        study = STUDY.format(url=server.url, cap="8&deterministic=true")
+        rows = run(tmp_path, study, "together", "parallel=4")
+        assert {row["status"] for row in rows} == {"ok"}
+        assert set(server.seen.values()) == {1} and len(server.seen) == 12
+
+
+@pytest.mark.slow
+def test_a_job_that_is_killed_while_it_pays_leaves_the_question_to_the_others(tmp_path: Path) -> None:
+    (tmp_path / "bad.py").write_text(DYING.replace("{self.name} {item.id}", "{item.id}"))
+    with FakeEndpoint(latency=0.3).in_thread() as server:
+        study = (
+            "tasks: ['bad.py:Dies', 'bad.py:Asks']\ntrainers: [noop]\nparallel: 2\ntimeout: 30\n"
+            f"models: {{target: '{server.url}#m?deterministic=true'}}\n"
+        )
+        rows = run(tmp_path, study, "s")
+    assert [row["status"] for row in rows] == ["failed", "ok"]
+
+
 def test_jobs_divide_the_workers_of_the_embedded_model() -> None:
     pytest.importorskip("xllamacpp")
     config = RunConfig.model_validate({"task": {"name": "codebook"}, "models": {"target": "local/smollm2-135m"}})

@@ -109,6 +109,25 @@ def test_a_question_that_is_under_way_is_not_sent_again(ledger: Ledger) -> None:
     assert len(model.asked) == 1 and len(set(map(id, replies))) == 1
 
 
+def test_a_question_that_another_process_is_paying_for_is_waited_for(tmp_path: Path) -> None:
+    """Two ledgers on one file stand for two processes."""
+
+    async def main(model: Fake) -> tuple[list[Reply | BaseException], list[int]]:
+        with Ledger(tmp_path / "ledger.db") as one, Ledger(tmp_path / "ledger.db") as other:
+            gateways = [Gateway({"target": model}, ledger, Budget(Caps(), lambda: 0.0)) for ledger in (one, other)]
+            asking = (gateway.complete("target", say("hi"), [0]) for gateway in gateways)
+            found = await asyncio.gather(*asking, return_exceptions=True)
+            return found, [gateway.paid_calls for gateway in gateways]
+
+    failing = Fake(latency=1.0, failures=(ModelError(K.BAD_REQUEST, "no"),))
+    (first, second), paid = run_simulated(main(failing))
+    assert isinstance(first, ModelError) and isinstance(second, Reply) and paid == [0, 1], "a failure is one's own"
+    (tmp_path / "ledger.db").unlink()
+    model = Fake(latency=1.0)
+    (first, second), paid = run_simulated(main(model))
+    assert first == second and isinstance(first, Reply) and paid == [1, 0] and len(model.asked) == 1
+
+
 def test_those_who_wait_for_a_question_share_its_failure(ledger: Ledger) -> None:
     async def use(gateway: Gateway, budget: Budget) -> list[Reply | BaseException]:
         asking = (gateway.complete("target", say("hi"), [n]) for n in range(3))

@@ -1,8 +1,8 @@
 """The one way to a model: pay once, stay within the budget, keep to the endpoint's pace, try again what can heal.
 
 Every call of every role passes here. A reply that is in the ledger is returned from there; a request that is already
-under way is not sent twice; anything else is reserved in the budget, waits for a slot of its endpoint, is retried where
-that helps, and is stored before anyone builds on it.
+under way, here or in another process that uses the ledger, is not sent twice; anything else is reserved in the budget, waits
+for a slot of its endpoint, is retried where that helps, and is stored before anyone builds on it.
 """
 
 from __future__ import annotations
@@ -23,6 +23,9 @@ from sharpen.engine.retry import Retry, RetryPolicy, with_retries
 from sharpen.ledger.keys import reply_key
 from sharpen.ledger.store import Ledger
 from sharpen.models.base import Model
+
+_FIRST_LOOK, _LAST_LOOK = 0.002, 0.05
+"""Seconds between two looks at what another process is paying for: few at first, since many calls are short."""
 
 
 class Stopped(SharpenError):
@@ -86,6 +89,11 @@ class Gateway:
         future: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
         self._flying[key] = future
         try:
+            stored = await self._claim(key)
+            if stored is not None:
+                self._budget.charge(stored.usage, role)
+                future.set_result(stored)
+                return stored
             reply = await self._pay(role, model, request)
             clean = redact_known(reply.text)
             kept = [[m.role, redact_known(m.content)] for m in request.messages] if keep_request else None
@@ -105,6 +113,18 @@ class Gateway:
             raise
         finally:
             del self._flying[key]
+            self._ledger.release(key)
+
+    async def _claim(self, key: bytes) -> Reply | None:
+        """Wait until no other process is paying for a reply. Returns theirs; None where it is for us to pay."""
+        pause = _FIRST_LOOK
+        async with self._budget.in_time():
+            while not self._ledger.claim(key):
+                if self.stopping:
+                    raise Stopped("stopped")
+                await asyncio.sleep(pause)
+                pause = min(2 * pause, _LAST_LOOK)
+        return self._ledger.reply(key, claimed=True)
 
     async def _pay(self, role: str, model: Model, request: Request) -> Reply:
         hold = await self._budget.hold(*model.bound(request))

@@ -4,7 +4,8 @@ Everything happens on the event loop's own thread, because waiting for a second 
 rows are committed in groups: after at most a handful, and in any case before the event loop next waits for anything, so that
 a killed process has lost next to nothing that was paid for. Commits go to the write-ahead log without waiting for the
 platter; folding the log into the file, which does wait, is done by a thread of its own. Several processes may use one
-ledger: rollouts of the others are seen at once, their replies at the latest when it is opened next.
+ledger. Whoever is about to pay for a reply claims it first (`claims.py`), so that of several only one does; a claim ends
+when the reply can be read by everybody.
 
 When the disk fills up, a small file kept for that moment is given up so that what was already paid for, and what was under
 way, still gets in; from then on the ledger refuses further work with a `StorageError`.
@@ -14,7 +15,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import mmap
 import os
 import sqlite3
 import threading
@@ -31,6 +31,8 @@ from sharpen.core.digest import Json, encoder
 from sharpen.core.errors import StorageError, UsageError
 from sharpen.core.outcome import Outcome
 from sharpen.core.usage import Usage
+from sharpen.ledger.claims import Claims
+from sharpen.ledger.key_filter import KeyFilter
 
 SCHEMA_VERSION = 1
 _CHUNK = 500
@@ -78,6 +80,7 @@ class Ledger:
         self.path = path
         self._spare = path.with_name(path.name + ".spare")
         self._log = path.with_name(path.name + "-wal")
+        self._claims = Claims(path)
         self._error: StorageError | None = None
         self._rollouts: list[tuple[object, ...]] = []
         self._replies: dict[bytes, tuple[object, ...]] = {}
@@ -85,7 +88,7 @@ class Ledger:
         self._folding: threading.Thread | None = None
         self._since_fold = 0
         self._asked_in_vain = 0
-        self._paid_replies: _Filter | None = None
+        self._paid_replies: KeyFilter | None = None
         """Made once it is worth its making: a small job asks for less than a large ledger holds."""
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -108,7 +111,9 @@ class Ledger:
         if self._folding is not None:
             self._folding.join()
         self._db.close()
-        if self._error is None and not self._log.exists():  # nobody else has it open, who may need the room
+        is_last = not self._log.exists()
+        self._claims.close(last=is_last)
+        if self._error is None and is_last:  # else somebody may need the room
             self._spare.unlink(missing_ok=True)
 
     def scores(self, keys: Iterable[bytes]) -> dict[bytes, Scored]:
@@ -150,10 +155,21 @@ class Ledger:
         )
         self._commit_soon()
 
-    def reply(self, key: bytes) -> Reply | None:
-        """A stored model reply. Whoever finds none will pay for one, so a ledger that can't keep it refuses here."""
+    def claim(self, key: bytes) -> bool:
+        """Whether it is for this process to pay for a reply; False while another one does. Look for the reply again once it
+        is. The claim ends when the reply is stored, or with `release`."""
+        return self._claims.take(key)
+
+    def release(self, key: bytes) -> None:
+        """Give a claim up. That of a reply which is stored ends when others can read it."""
+        if key not in self._replies:
+            self._claims.release(key)
+
+    def reply(self, key: bytes, *, claimed: bool = False) -> Reply | None:
+        """A stored model reply. Whoever finds none will pay for one, so a ledger that can't keep it refuses here. The answer
+        to who has `claimed` the key is certain; else it may leave out what another process stored a moment ago."""
         self._raise_if_broken()
-        if self._paid_replies is not None and not self._paid_replies.may_hold(key):
+        if not claimed and self._paid_replies is not None and not self._paid_replies.may_hold(key):
             return None
         if key in self._replies:
             self._commit()
@@ -203,7 +219,7 @@ class Ledger:
         self._asked_in_vain += 1
         if self._paid_replies is None and self._asked_in_vain == _IN_VAIN:
             self._commit()
-            self._paid_replies = _Filter()
+            self._paid_replies = KeyFilter()
             for (key,) in self._rows("SELECT key FROM replies"):
                 self._paid_replies.add(key)
 
@@ -241,6 +257,8 @@ class Ledger:
             self._write()
         except sqlite3.Error as error:
             self._error = self._error or self._give_up(error)
+        for key in self._replies:
+            self._claims.release(key)
         self._rollouts.clear()
         self._replies.clear()
 
@@ -282,23 +300,6 @@ class Ledger:
         if not busy and self._log.exists() and self._log.stat().st_size > _FOLD_BYTES:
             self._folding = threading.Thread(target=_fold_log, args=(self.path,), name="ledger-fold", daemon=True)
             self._folding.start()
-
-
-class _Filter:
-    """Which keys may be stored, in two megabytes however many there are. A no is certain and saves asking the database,
-    which new requests would do in vain; a yes is not, and is looked up."""
-
-    def __init__(self) -> None:
-        # Memory that is there once it is touched: a ledger of a few replies takes a few pages.
-        self._bits = mmap.mmap(-1, 1 << 21, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-
-    def add(self, key: bytes) -> None:
-        place = int.from_bytes(key[-3:], "big")
-        self._bits[place >> 3] |= 1 << (place & 7)
-
-    def may_hold(self, key: bytes) -> bool:
-        place = int.from_bytes(key[-3:], "big")
-        return bool(self._bits[place >> 3] & 1 << (place & 7))
 
 
 def _reserve(path: Path, size: int) -> None:
