@@ -7,6 +7,7 @@ keeps its traceback.
 A call of a model fails with a `ModelError`. Its `kind` decides what happens next: `HEALS` are tried again with growing
 pauses; the rest are not. `FATAL` ones mean that every further call would fail in the same way (a wrong key, an unknown
 model, nobody listening), so they stop the job at once; the others become the failure of the one rollout they hit.
+What a failed call may have cost counts (`ModelError.counts`): caps are kept by it.
 """
 
 from __future__ import annotations
@@ -74,19 +75,29 @@ HEALS = frozenset(
     {ModelErrorKind.RATE_LIMITED, ModelErrorKind.UNAVAILABLE, ModelErrorKind.TIMEOUT, ModelErrorKind.UNREACHABLE}
 )
 FATAL = frozenset({ModelErrorKind.AUTH, ModelErrorKind.NOT_FOUND, ModelErrorKind.UNREACHABLE})
+ANSWERED = frozenset({ModelErrorKind.UNAVAILABLE, ModelErrorKind.TIMEOUT, ModelErrorKind.BAD_REPLY})
+"""Kinds of failure after which the endpoint may have answered all the same, unless the error says otherwise."""
 
 
 class ModelError(SharpenError):
     """A call of a model that brought no usable reply. `retry_after` is the endpoint's own wish, in seconds; `usage` is what
-    an answer that is of no use cost all the same."""
+    an answer that is of no use cost all the same. `counts` says whether the call counts as paid: it does where the endpoint
+    answered, or may have; it does not where nobody was reached or the endpoint refused with an error status."""
 
     def __init__(
-        self, kind: ModelErrorKind, message: str, *, retry_after: float | None = None, usage: Usage = NOTHING
+        self,
+        kind: ModelErrorKind,
+        message: str,
+        *,
+        retry_after: float | None = None,
+        usage: Usage = NOTHING,
+        counts: bool | None = None,
     ) -> None:
         super().__init__(message)
         self.kind = kind
         self.retry_after = retry_after
         self.usage = usage
+        self.counts = kind in ANSWERED if counts is None else counts
 
 
 def in_a_line(error: BaseException) -> str:

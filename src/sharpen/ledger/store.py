@@ -5,7 +5,7 @@ rows are committed in groups: after at most a handful, and in any case before th
 a killed process has lost next to nothing that was paid for. Commits go to the write-ahead log without waiting for the
 platter; folding the log into the file, which does wait, is done by a thread of its own. Several processes may use one
 ledger. Whoever is about to pay for a reply claims it first (`claims.py`), so that of several only one does; a claim ends
-when the reply can be read by everybody.
+when the reply can be read by everybody. What a call may cost is on record before it leaves (`payments.py`).
 
 When the disk fills up, a small file kept for that moment is given up so that what was already paid for, and what was under
 way, still gets in; from then on the ledger refuses further work with a `StorageError`.
@@ -19,7 +19,7 @@ import os
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -32,27 +32,18 @@ from sharpen.core.errors import StorageError, UsageError
 from sharpen.core.outcome import Outcome
 from sharpen.core.usage import Usage
 from sharpen.ledger.claims import Claims
+from sharpen.ledger.connection import fold_log, open_database
 from sharpen.ledger.key_filter import KeyFilter
+from sharpen.ledger.payments import WRITE, Paid, Session, sum_accounts
 
 SCHEMA_VERSION = 1
 _CHUNK = 500
 _GROUP = 32
 _IN_VAIN = 200
 """Replies that were asked for and not there, before those that are there are learnt by heart."""
-_OPENING_SECONDS = 30.0
 _SPARE_BYTES = 1 << 20
 _FOLD_BYTES = 8 << 20
 """How large the write-ahead log may grow before it is folded into the file."""
-_TABLES = """
-CREATE TABLE IF NOT EXISTS about (name TEXT PRIMARY KEY, value TEXT NOT NULL);
-CREATE TABLE IF NOT EXISTS rollouts (
-  id INTEGER PRIMARY KEY, key BLOB NOT NULL UNIQUE, task TEXT NOT NULL, item TEXT NOT NULL, candidate TEXT NOT NULL,
-  sample INTEGER NOT NULL, hard REAL NOT NULL, soft REAL NOT NULL, usage TEXT NOT NULL, body TEXT NOT NULL,
-  at REAL NOT NULL, measures TEXT);
-CREATE TABLE IF NOT EXISTS replies (
-  id INTEGER PRIMARY KEY, key BLOB NOT NULL UNIQUE, model TEXT NOT NULL, role TEXT NOT NULL, request TEXT,
-  text TEXT NOT NULL, finish TEXT NOT NULL, tool_calls TEXT NOT NULL, usage TEXT NOT NULL, at REAL NOT NULL);
-"""
 _INSERT_ROLLOUT = (
     "INSERT OR IGNORE INTO rollouts(key,task,item,candidate,sample,hard,soft,usage,body,at,measures) "
     "VALUES(?,?,?,?,?,?,?,?,?,?,?)"
@@ -84,6 +75,8 @@ class Ledger:
         self._error: StorageError | None = None
         self._rollouts: list[tuple[object, ...]] = []
         self._replies: dict[bytes, tuple[object, ...]] = {}
+        self._sessions: dict[int, Session] = {}
+        self._committing: list[asyncio.Future[None]] = []
         self._commit_is_due = False
         self._folding: threading.Thread | None = None
         self._since_fold = 0
@@ -92,7 +85,7 @@ class Ledger:
         """Made once it is worth its making: a small job asks for less than a large ledger holds."""
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            self._db = _patiently(lambda: _prepared(path))
+            self._db = open_database(path)
             self._check_version()
             if not self._spare.exists():
                 _reserve(self._spare, _SPARE_BYTES)
@@ -191,6 +184,27 @@ class Ledger:
             self._paid_replies.add(key)
         self._commit_soon()
 
+    def paid(self, account: str) -> Paid:
+        """What the sessions of an account have paid, those that were killed included."""
+        self._commit()
+        try:
+            return sum_accounts(self._db).get(account, Paid())
+        except sqlite3.Error as error:
+            raise StorageError(f"cannot read the ledger {self.path}: {error}") from error
+
+    def note_payments(self, session: Session) -> None:
+        """Write what a session has paid with the next commit."""
+        self._sessions[session.number] = session
+        self._commit_soon()
+
+    async def committed(self) -> None:
+        """Wait until all that was handed over so far outlives this process; raises if it can't be made to."""
+        if self._rollouts or self._replies or self._sessions:
+            waiting = asyncio.get_running_loop().create_future()
+            self._committing.append(waiting)
+            await waiting
+        self._raise_if_broken()
+
     def flush(self) -> None:
         """Commit everything stored so far; raises if it, or anything before it, could not be."""
         self._commit()
@@ -251,7 +265,7 @@ class Ledger:
 
     def _commit(self) -> None:
         self._commit_is_due = False
-        if not (self._rollouts or self._replies):
+        if not (self._rollouts or self._replies or self._sessions):
             return
         try:
             self._write()
@@ -261,6 +275,11 @@ class Ledger:
             self._claims.release(key)
         self._rollouts.clear()
         self._replies.clear()
+        self._sessions.clear()
+        for waiting in self._committing:
+            if not waiting.done():
+                waiting.set_result(None)
+        self._committing.clear()
 
     def _write(self) -> None:
         db = self._db
@@ -270,6 +289,8 @@ class Ledger:
                 db.executemany(_INSERT_REPLY, self._replies.values())
             if self._rollouts:
                 db.executemany(_INSERT_ROLLOUT, self._rollouts)
+            for session in self._sessions.values():
+                db.execute(WRITE, session.row())
             db.execute("COMMIT")
         except sqlite3.Error:
             if db.in_transaction:
@@ -298,7 +319,7 @@ class Ledger:
         self._since_fold = 0
         busy = self._folding is not None and self._folding.is_alive()
         if not busy and self._log.exists() and self._log.stat().st_size > _FOLD_BYTES:
-            self._folding = threading.Thread(target=_fold_log, args=(self.path,), name="ledger-fold", daemon=True)
+            self._folding = threading.Thread(target=fold_log, args=(self.path,), name="ledger-fold", daemon=True)
             self._folding.start()
 
 
@@ -309,64 +330,6 @@ def _reserve(path: Path, size: int) -> None:
             os.posix_fallocate(file.fileno(), 0, size)
         except (AttributeError, OSError):
             file.write(b"\0" * size)
-
-
-def _patiently(open_it: Callable[[], sqlite3.Connection]) -> sqlite3.Connection:
-    """Open a file that another process may be making at this moment: SQLite does not wait for that by itself."""
-    deadline = time.monotonic() + _OPENING_SECONDS
-    while True:
-        try:
-            return open_it()
-        except sqlite3.OperationalError as error:
-            if "locked" not in str(error) or time.monotonic() > deadline:
-                raise
-            time.sleep(0.02)
-
-
-def _prepared(path: Path) -> sqlite3.Connection:
-    db = _connect(path)
-    try:
-        db.executescript(_TABLES)
-        _add_measures(db)
-    except BaseException:
-        db.close()
-        raise
-    return db
-
-
-def _add_measures(db: sqlite3.Connection) -> None:
-    """Ledgers from before measures have no column for them. Looked at under the lock: another process may be adding it."""
-    if _has_measures(db):
-        return
-    db.execute("BEGIN IMMEDIATE")
-    if not _has_measures(db):
-        db.execute("ALTER TABLE rollouts ADD COLUMN measures TEXT")
-    db.execute("COMMIT")
-
-
-def _has_measures(db: sqlite3.Connection) -> bool:
-    return any(row[1] == "measures" for row in db.execute("PRAGMA table_info(rollouts)"))
-
-
-def _connect(path: Path) -> sqlite3.Connection:
-    connection = sqlite3.connect(path, isolation_level=None, timeout=60)
-    try:
-        for setting in ("journal_mode=WAL", "synchronous=NORMAL", "wal_autocheckpoint=0"):
-            connection.execute(f"PRAGMA {setting}")
-    except BaseException:
-        connection.close()
-        raise
-    return connection
-
-
-def _fold_log(path: Path) -> None:
-    connection = _connect(path)
-    try:
-        connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
-    except sqlite3.Error:
-        pass  # the log stays as it is; a disk that is full shows itself at the next commit
-    finally:
-        connection.close()
 
 
 def _text(text: str) -> str | bytes:
