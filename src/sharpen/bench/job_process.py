@@ -22,6 +22,7 @@ from sharpen.bench.layout import JOB_CONFIG, RunFolder
 from sharpen.bench.runner import Parts, Session, build
 from sharpen.bench.study import task_key
 from sharpen.core.errors import SharpenError, UsageError, in_a_line
+from sharpen.core.printable import printable
 from sharpen.core.redact import redact
 from sharpen.engine.gateway import Stopped
 from sharpen.engine.job import Job
@@ -56,7 +57,7 @@ def carry_out(
         return STOPPED
     except SharpenError as error:
         tell(redact(str(error)))
-        print(redact(str(error)), file=sys.stderr)
+        print(printable(redact(str(error))), file=sys.stderr)
         return UNFIT if isinstance(error, UsageError) else FAILED
     except MemoryError:
         tell("out of memory")
@@ -65,7 +66,7 @@ def carry_out(
     except BaseException as error:
         why = redact(in_a_line(error))
         tell(why)
-        print(redact(f"{traceback.format_exc()}\n{why}"), file=sys.stderr)
+        print(printable(redact(f"{traceback.format_exc()}\n{why}")), file=sys.stderr)
         return FAILED
     return BUDGET if status == "budget" else DONE
 

@@ -29,6 +29,7 @@ import sharpen
 from sharpen.bench import withheld
 from sharpen.core.digest import Json
 from sharpen.core.errors import UsageError
+from sharpen.core.printable import printable
 from sharpen.files import storage_error, write_atomic, write_json
 
 SCHEMA_VERSION = 1
@@ -116,8 +117,10 @@ def new_run(root: Path, name: str) -> RunFolder:
 
 
 def folder_name(name: str) -> str:
-    """The name of a task, which may have a slash in it, as part of a folder's name."""
-    return name.replace("/", "-")
+    """The name of a task, which may have a slash or a control character in it, as part of a folder's name."""
+    return "".join(
+        "-" if plain != sign or plain == "/" else plain for plain, sign in zip(name, printable(name), strict=True)
+    )
 
 
 def find_run(given: str, root: Path) -> RunFolder:

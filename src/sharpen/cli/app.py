@@ -16,6 +16,7 @@ from collections.abc import Sequence
 import click
 
 from sharpen import __version__
+from sharpen.cli.terminal import echo_json, say
 from sharpen.core.errors import SharpenError, nearest
 from sharpen.core.redact import redact, remember_environment
 
@@ -104,9 +105,7 @@ def run(arguments: Sequence[str]) -> int:
 def _complain(message: str, code: int, as_json: bool, *, before: str = "") -> int:
     clean = redact(message)
     if as_json:
-        import json
-
-        click.echo(json.dumps({"error": clean, "exit_code": code}, ensure_ascii=False))
+        echo_json({"error": clean, "exit_code": code})
     else:
-        click.echo(f"{before}sharpen: {clean}", err=True)
+        say(f"{before}sharpen: {clean}")
     return code

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from sharpen.cli import measuring, options
+from sharpen.cli.terminal import echo_json
 
 if TYPE_CHECKING:
     from sharpen.bench.changes import Changes
@@ -181,9 +182,8 @@ def _write(
 def _show(
     compared: list[Compared], whole: Aggregated | None, held: Held | None, changes: list[Changes] | None, as_json: bool
 ) -> None:
-    import json
 
-    from sharpen.cli.running import console, show
+    from sharpen.cli.console import console, show
     from sharpen.report import comparison, comparison_arms, comparison_files, protocol
 
     if as_json:
@@ -191,9 +191,7 @@ def _show(
             **({} if held is None else {"plan": protocol.held_as_json(held)}),
             **({} if changes is None else {"changes": protocol.changes_as_json(changes)}),
         }
-        click.echo(
-            json.dumps({**comparison_files.as_json(compared, whole), **more}, ensure_ascii=False, allow_nan=False)
-        )
+        echo_json({**comparison_files.as_json(compared, whole), **more}, allow_nan=False)
         return
     beside = () if held is None else protocol.held(held)
     show(console(), comparison.blocks(compared, beside, comparison_arms.blocks(compared, whole)))

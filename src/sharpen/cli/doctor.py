@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from sharpen.cli import options
+from sharpen.cli.terminal import echo, echo_json
 
 if TYPE_CHECKING:
     from sharpen.bench.doctor import Diagnosis
@@ -63,7 +63,8 @@ def command(
 async def _examine(parts: Parts, wish: Wish, files: Files, silent: bool) -> Diagnosis:
     from sharpen.bench.doctor import examine
     from sharpen.cli import live
-    from sharpen.cli.running import console, watched
+    from sharpen.cli.console import console
+    from sharpen.cli.running import watched
 
     display = live.choose(console(err=True), silent=silent)
     try:
@@ -74,14 +75,15 @@ async def _examine(parts: Parts, wish: Wish, files: Files, silent: bool) -> Diag
 
 def _show(parts: Parts, diagnosis: Diagnosis, files: Files, output: Any) -> None:
     from sharpen.bench.doctor import record
-    from sharpen.cli.running import console, show, shown
+    from sharpen.cli.console import console, show
+    from sharpen.cli.running import shown
     from sharpen.report import doctor as report
 
     if output.as_json:
         made = {**record(parts, diagnosis), "folder": str(files.folder)}
-        click.echo(json.dumps(made, ensure_ascii=False))
+        echo_json(made)
     elif output.quiet:
-        click.echo(report.verdict(diagnosis))
+        echo(report.verdict(diagnosis))
     else:
         show(console(), report.blocks(diagnosis))
-        click.echo(f"what was seen: {shown(files.folder)}")
+        echo(f"what was seen: {shown(files.folder)}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sharpen.cli import options
+from sharpen.cli.terminal import echo, echo_json
 
 if TYPE_CHECKING:
     from sharpen.bench.config import RunConfig
@@ -46,7 +46,8 @@ def command(
     """
     from sharpen.bench import evaluate, layout
     from sharpen.bench.runner import build
-    from sharpen.cli.running import Output, fetch_weights, say
+    from sharpen.cli.running import Output, fetch_weights
+    from sharpen.cli.terminal import say
     from sharpen.core.errors import UsageError
     from sharpen.engine.budget import Caps
     from sharpen.engine.opening import How
@@ -146,7 +147,8 @@ def _measured_against(setup: Setup, told: dict[str, Any] | None) -> Setup:
 
 
 def _best_of(job: Path) -> Candidate:
-    from sharpen.cli.running import best_skill, say, shown
+    from sharpen.cli.running import best_skill, shown
+    from sharpen.cli.terminal import say
     from sharpen.core.errors import UsageError
 
     skill = best_skill(job)
@@ -182,7 +184,8 @@ def _config(home: Home | None, given: dict[str, Any], candidate: Candidate | Non
 async def _measure(setup: Setup, wish: Wish, files: Files, how: How, silent: bool) -> Report:
     from sharpen.bench.evaluate import evaluate
     from sharpen.cli import live
-    from sharpen.cli.running import console, watched
+    from sharpen.cli.console import console
+    from sharpen.cli.running import watched
 
     display = live.choose(console(err=True), silent=silent)
     try:
@@ -193,7 +196,8 @@ async def _measure(setup: Setup, wish: Wish, files: Files, how: How, silent: boo
 
 def _show(report: Report, files: Files, wish: Wish, output: Any) -> None:
     from sharpen.bench.benchmark import with_normalised
-    from sharpen.cli.running import console, show, shown
+    from sharpen.cli.console import console, show
+    from sharpen.cli.running import shown
     from sharpen.report import scores
 
     if output.as_json:
@@ -211,9 +215,9 @@ def _show(report: Report, files: Files, wish: Wish, output: Any) -> None:
         if report.gain is not None:
             gain = with_normalised(report.gain.fields(), names[:3], report.scale, differences=True)
         made = {"split": wish.where, "scores": rows, "difference": gain, "paid_calls": report.paid_calls}
-        click.echo(json.dumps({**made, "calls": report.used.calls, "folder": str(files.folder)}))
+        echo_json({**made, "calls": report.used.calls, "folder": str(files.folder)})
     elif output.quiet:
-        click.echo(scores.sentence(report))
+        echo(scores.sentence(report))
     else:
         show(console(), scores.blocks(report))
-        click.echo(f"the story of this measurement: {shown(files.folder)}")
+        echo(f"the story of this measurement: {shown(files.folder)}")

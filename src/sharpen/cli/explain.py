@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import math
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sharpen.cli import options
+from sharpen.cli.terminal import echo, echo_json
 
 if TYPE_CHECKING:
     from sharpen.bench.attribution import Attributed
@@ -137,7 +137,8 @@ def _measure(
     from sharpen.bench.config import load
     from sharpen.bench.evaluate import Files
     from sharpen.cli import live
-    from sharpen.cli.running import console, fetch_weights, watched
+    from sharpen.cli.console import console
+    from sharpen.cli.running import fetch_weights, watched
     from sharpen.engine.opening import How
 
     config = load(home.config)
@@ -160,26 +161,27 @@ def _measure(
 
 
 def _show(rows: list[Attributed], result: Result, subject: Subject, margin: float, output: Output) -> None:
-    from sharpen.cli.running import console, show
+    from sharpen.cli.console import console, show
     from sharpen.report import explaining
 
     items = len(subject.items)
     if output.as_json:
-        click.echo(json.dumps(explaining.as_json(rows, result, items), ensure_ascii=False))
+        echo_json(explaining.as_json(rows, result, items))
         return
     if not output.quiet:
         show(console(), explaining.blocks(rows, result, items))
         if result.pruned is not None:
             show(console(), explaining.pruned(result.pruned, subject.skill, margin))
     elif result.pruned is not None:
-        click.echo(explaining.sentence(result.pruned, subject.skill, margin))
+        echo(explaining.sentence(result.pruned, subject.skill, margin))
     else:
-        click.echo(explaining.weighed(result, items))
+        echo(explaining.weighed(result, items))
 
 
 def _write(result: Result, target: Path) -> None:
     """One part is a file, several are a folder."""
-    from sharpen.cli.running import say, shown
+    from sharpen.cli.running import shown
+    from sharpen.cli.terminal import say
     from sharpen.engine.checkpoints import safe_part
     from sharpen.files import write_atomic
 

@@ -6,13 +6,13 @@ The fourth form, `compat`, is not about one candidate: it is the whole job in th
 from __future__ import annotations
 
 import asyncio
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from sharpen.cli import options
+from sharpen.cli.terminal import echo, echo_json
 
 if TYPE_CHECKING:
     from sharpen.bench.config import TaskConfig
@@ -96,7 +96,8 @@ def _compat(found: Found, to: Path, given: dict[str, str | None], *, force: bool
     from sharpen.bench.compat import files, open_source
     from sharpen.bench.config import load
     from sharpen.bench.reopening import home_of
-    from sharpen.cli.running import say, shown
+    from sharpen.cli.running import shown
+    from sharpen.cli.terminal import say
     from sharpen.core.errors import UsageError
 
     unfit = [f"--{name}" for name, value in given.items() if value is not None]
@@ -117,11 +118,11 @@ def _compat(found: Found, to: Path, given: dict[str, str | None], *, force: bool
     _write(to, texts, force=force)
     ended = source.lines[-1]["type"] == "job_ended"
     if as_json:
-        click.echo(json.dumps({"files": [str(to / name) for name in texts], "finished": ended}, ensure_ascii=False))
+        echo_json({"files": [str(to / name) for name in texts], "finished": ended})
         return 0
     if not ended:
         say("the job is not at its end: this is what there is so far")
-    click.echo(f"{shown(to)}: {len(texts)} files; begin with summary.json and history.json")
+    echo(f"{shown(to)}: {len(texts)} files; begin with summary.json and history.json")
     return 0
 
 
@@ -154,18 +155,19 @@ def _write(to: Path, files: dict[str, str], *, force: bool) -> None:
 
 
 def _show(to: Path, files: dict[str, str], made: Origin, which: str, as_json: bool) -> None:
-    from sharpen.cli.running import say, shown
+    from sharpen.cli.running import shown
+    from sharpen.cli.terminal import say
 
     if as_json:
         written = [str(to / name) for name in files]
-        click.echo(json.dumps({"files": written, "origin": made.facts()}, ensure_ascii=False))
+        echo_json({"files": written, "origin": made.facts()})
         return
     if which == "best" and not made.finished:
         say(f"the job is not at its end: this is the best so far, of step {made.step}")
     if which == "best" and made.step == 0:
         say("nothing has proven better than the start: this is the text training began with")
     for name in files:
-        click.echo(shown(to / name))
+        echo(shown(to / name))
     for topic, words in made.facts().items():
         if topic != "sharpen":
-            click.echo(f"  {topic:<12}{words}")
+            echo(f"  {topic:<12}{words}")

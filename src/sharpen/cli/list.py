@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sharpen.cli import options
+from sharpen.cli.terminal import echo, echo_json
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -130,12 +131,10 @@ def command(kind: str | None, pattern: str | None, as_json: bool) -> int:
     wanted = [*KINDS] if kind is None else [kind]
     found = {name: _rows(name, pattern or "*") for name in wanted}
     if as_json:
-        click.echo(json.dumps({name: [asdict(row) for row in rows] for name, rows in found.items()}))
+        echo_json({name: [asdict(row) for row in rows] for name, rows in found.items()})
         return 0
     if pattern is not None and not any(found.values()):
-        click.echo(
-            f"no name of {kind or 'any kind'} fits {pattern!r}; `sharpen list{f' {kind}' if kind else ''}` shows all"
-        )
+        echo(f"no name of {kind or 'any kind'} fits {pattern!r}; `sharpen list{f' {kind}' if kind else ''}` shows all")
     for name, rows in found.items():
         if rows or pattern is None:
             _show(name, rows, in_full=kind is not None)
@@ -150,7 +149,7 @@ def _rows(kind: str, pattern: str) -> list[Entry]:
 
 
 def _show(name: str, rows: list[Entry], *, in_full: bool) -> None:
-    from sharpen.cli.running import console, show
+    from sharpen.cli.console import console, show
     from sharpen.report import closing
 
     table = closing.table("name", "what it is", "", left=3)

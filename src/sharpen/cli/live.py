@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from rich.console import Console, Group
-from rich.live import Live
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
 from sharpen.bench import artifacts
+from sharpen.cli.console import LiveArea
 from sharpen.cli.pace import Pace, Reading
 from sharpen.engine.job import Job
 from sharpen.report import steps, text
@@ -64,11 +64,11 @@ class OnTerminal:
     """A status that is redrawn in place."""
 
     def __init__(self, console: Console) -> None:
-        self._live = Live(console=console, auto_refresh=False, transient=True)
-        self._live.start()
+        self._console = console
+        self._live = LiveArea(console)
 
     def line(self, words: str) -> None:
-        self._live.console.print(Text(words, style="dim"), soft_wrap=True)
+        self._console.print(Text(words, style="dim"), soft_wrap=True)
 
     def update(self, job: Job, elapsed: float, left: float | None) -> None:
         progress = job.progress
@@ -79,10 +79,10 @@ class OnTerminal:
         if progress.retries:
             said = text.short(progress.last_retry, 70)
             rows.append(Text(f"{text.plural(progress.retries, 'call')} tried again; last: {said}", style="yellow"))
-        self._live.update(Group(*rows), refresh=True)
+        self._live.update(Group(*rows))
 
     def close(self) -> None:
-        self._live.stop()
+        self._live.close()
 
 
 def choose(console: Console, *, silent: bool) -> Display:

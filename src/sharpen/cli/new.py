@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import click
 
 from sharpen.cli import options
+from sharpen.cli.terminal import echo, echo_json
 
 _ABOUT = {
     "README.md": "what is here, in ten lines",
@@ -39,10 +39,10 @@ def task(name: str, folder: Path | None, as_json: bool) -> int:
     home = Path(name) if folder is None else folder
     made = skeleton.create(name, home)
     if as_json:
-        click.echo(json.dumps({"folder": str(home), "files": [str(path) for path in made]}))
+        echo_json({"folder": str(home), "files": [str(path) for path in made]})
         return 0
-    click.echo(f"made {home}")
+    echo(f"made {home}")
     for path in made:
-        click.echo(f"  {path.name:<14}{_ABOUT[path.name]}")
-    click.echo(f"\ntrain it with: cd {home} && sharpen train config.yaml")
+        echo(f"  {path.name:<14}{_ABOUT[path.name]}")
+    echo(f"\ntrain it with: cd {home} && sharpen train config.yaml")
     return 0

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import click
 
 from sharpen.cli import options
+from sharpen.cli.terminal import echo_json
 
 
 @click.command(no_args_is_help=True)
@@ -21,14 +21,14 @@ def command(file: Path, as_json: bool) -> int:
     import dataclasses
 
     from sharpen.bench.plan import fix, lock_of
-    from sharpen.cli.running import console, show
+    from sharpen.cli.console import console, show
     from sharpen.report import protocol
 
     plan, lock, fresh = fix(file)
     if as_json:
         looks = [dataclasses.asdict(look) for look in plan.bars(plan.alpha / plan.tests)]
         made = {**dataclasses.asdict(lock), "fresh": fresh, "looks": looks, "warnings": protocol.warnings(plan)}
-        click.echo(json.dumps({**made, "file": str(lock_of(file))}, ensure_ascii=False))
+        echo_json({**made, "file": str(lock_of(file))})
     else:
         show(console(), protocol.fixed(plan, lock, fresh))
     return 0

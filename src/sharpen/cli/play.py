@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sharpen.cli import options
+from sharpen.cli.terminal import echo, echo_json
 
 if TYPE_CHECKING:
     from sharpen.core.benchmark import Benchmark
@@ -115,16 +115,16 @@ def _show(report: _Report) -> None:
         ]
         made = {"environment": report.task.name, "protocol": report.task.protocol, "episodes": rows}
         film = None if report.filmed is None else str(report.output)
-        click.echo(json.dumps({**made, "mean": mean, "mean_normalised": normalised, "film": film}))
+        echo_json({**made, "mean": mean, "mean_normalised": normalised, "film": film})
         return
     for number, played in enumerate(report.played):
-        click.echo(f"episode {number}: {played.told()}{_beside(benchmark, played.total)}")
-    click.echo(f"mean return {mean:g}{_beside(benchmark, mean)} · {report.task.name}, {report.task.protocol}")
+        echo(f"episode {number}: {played.told()}{_beside(benchmark, played.total)}")
+    echo(f"mean return {mean:g}{_beside(benchmark, mean)} · {report.task.name}, {report.task.protocol}")
     if report.filmed is not None:
         faster = (
             "" if abs(report.filmed.speed - 1) < 0.05 else f", {report.filmed.speed:.2g} times as fast as it was played"
         )
-        click.echo(f"{report.output}: episode 0 in {report.filmed.pictures} pictures{faster}")
+        echo(f"{report.output}: episode 0 in {report.filmed.pictures} pictures{faster}")
 
 
 def _beside(benchmark: Benchmark | None, score: float) -> str:

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from sharpen.cli import measuring, options
+from sharpen.cli.terminal import echo_json
 
 
 @click.command()
@@ -36,12 +37,11 @@ def command(
     The spread is given, or taken from a pilot: one arm, or with --paired two arms with the same seeds.
     """
     import dataclasses
-    import json
 
     from sharpen.bench.comparison.measure import choose
     from sharpen.bench.comparison.planning import pilot_of, plans, spreads_of
     from sharpen.bench.evidence.sources import arms_of
-    from sharpen.cli.running import console, show
+    from sharpen.cli.console import console, show
     from sharpen.core.errors import UsageError
     from sharpen.report import planning
     from sharpen.stats.errors import BadData
@@ -69,7 +69,7 @@ def command(
             "pilot": told,
             "plans": [dataclasses.asdict(plan) for plan in found],
         }
-        click.echo(json.dumps(made, ensure_ascii=False, allow_nan=False))
+        echo_json(made, allow_nan=False)
         return 0
     asked = {(True, True): "power", (True, False): "n", (False, True): "effect", (False, False): "table"}
     which = asked[effect is not None, runs_each is not None]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from sharpen.cli import options
+from sharpen.cli.terminal import echo_json
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -31,8 +32,8 @@ def command(job: str, gate: str, settings: tuple[str, ...], runs: Path, as_json:
     import dataclasses
 
     from sharpen.bench.counterfactual import redecide
+    from sharpen.cli.console import console, show
     from sharpen.cli.finding import find
-    from sharpen.cli.running import console, show
     from sharpen.core.errors import UsageError
     from sharpen.engine.replay import read_events
     from sharpen.gates import registry
@@ -44,7 +45,7 @@ def command(job: str, gate: str, settings: tuple[str, ...], runs: Path, as_json:
         raise UsageError(f"no gate has decided anything in {folder}")
     if as_json:
         rows = [{**dataclasses.asdict(row), "differs": row.differs} for row in found]
-        click.echo(json.dumps({"gate": gate, "job": folder.name, "decisions": rows}, ensure_ascii=False))
+        echo_json({"gate": gate, "job": folder.name, "decisions": rows})
     else:
         show(console(), _shown(found, gate))
     return 0

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from sharpen.cli import options
+from sharpen.cli.terminal import echo_json, say
 
 if TYPE_CHECKING:
     from sharpen.bench.layout import RunFolder
@@ -35,11 +36,10 @@ def command(run: str, rebuild: bool, html_file: str | None, plots: Path | None, 
 
     Works at any time, also while the run goes on.
     """
-    import json
 
     from sharpen.bench.layout import find_run, read_json
     from sharpen.bench.tables import rebuild as rebuild_all
-    from sharpen.cli.running import console, show
+    from sharpen.cli.console import console, show
     from sharpen.report.study import closing
 
     folder = find_run(run, runs)
@@ -48,7 +48,7 @@ def command(run: str, rebuild: bool, html_file: str | None, plots: Path | None, 
     if rebuild or not (folder.path / "summary.json").exists():
         rebuild_all(folder)
     if as_json:
-        click.echo(json.dumps(read_json(folder.path / "summary.json"), ensure_ascii=False))
+        echo_json(read_json(folder.path / "summary.json"))
     else:
         show(console(), closing(folder.path))
     if page is not None or plots is not None:
@@ -76,8 +76,8 @@ def _write(folder: RunFolder, page: Path | None, plots: Path | None) -> None:
     found = gather(folder)
     if page is not None:
         write_page(found, page)
-        click.echo(f"page          {page}", err=True)
+        say(f"page          {page}")
     if plots is not None:
         made = write_pictures(found, plots)
         only = "" if any(path.suffix == ".png" for path in made) else "; PNG needs `pip install 'sharpen[plots]'`"
-        click.echo(f"pictures      {plots} ({len(made)} files{only})", err=True)
+        say(f"pictures      {plots} ({len(made)} files{only})")

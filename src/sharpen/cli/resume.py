@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from sharpen.cli import options
+from sharpen.cli.terminal import echo, echo_json
 
 if TYPE_CHECKING:
     from sharpen.bench.layout import RunFolder
@@ -127,7 +128,8 @@ def _keep_config(folder: RunFolder, parts: Parts) -> None:
 
 def _at_its_end(folder: RunFolder, parts: Parts, status: str, output: Output) -> int:
     from sharpen.bench import artifacts
-    from sharpen.cli.running import report, say, shown
+    from sharpen.cli.running import report, shown
+    from sharpen.cli.terminal import say
 
     job = folder.job(parts.setup.spec.job_id)
     artifacts.write(job)
@@ -141,7 +143,6 @@ def _at_its_end(folder: RunFolder, parts: Parts, status: str, output: Output) ->
 
 def _verify(folder: RunFolder, parts: Parts, status: str, output: Output) -> int:
     import asyncio
-    import json
 
     from sharpen.bench.runner import Session
     from sharpen.cli.running import shown
@@ -160,9 +161,9 @@ def _verify(folder: RunFolder, parts: Parts, status: str, output: Output) -> int
         ) from None
     events, paid = len(seen[0].runtime.story.told), seen[0].runtime.gateway.paid_calls
     if output.as_json:
-        click.echo(json.dumps({"run": str(folder.path), "events": events, "identical": True, "paid_calls": paid}))
+        echo_json({"run": str(folder.path), "events": events, "identical": True, "paid_calls": paid})
     else:
-        click.echo(f"verified: {events} events told again, all identical; {paid} calls paid")
+        echo(f"verified: {events} events told again, all identical; {paid} calls paid")
     return 0
 
 

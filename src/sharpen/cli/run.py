@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sharpen.cli import options
+from sharpen.cli.terminal import echo, echo_json, say
 
 RESERVED = ("latest", "eval", "doctor", "explain")
 """The newest run, and folders among the runs in which other commands keep what is theirs."""
@@ -82,13 +83,14 @@ def carry_out(study: StudyConfig, folder: RunFolder, output: Output) -> int:
     """Run or resume a study to its end. The exit code is 0 where all is good, 1 where a job failed, 3 where the total budget
     left some undone, 4 where some were skipped."""
     import asyncio
-    import json
 
     from sharpen.bench import reuse
     from sharpen.bench.conductor import Conductor
     from sharpen.bench.layout import locked, read_json
     from sharpen.bench.matrix import lay_out
-    from sharpen.cli.running import console, fetch_weights, say, show, shown
+    from sharpen.cli.console import console, show
+    from sharpen.cli.running import fetch_weights, shown
+    from sharpen.cli.terminal import say
     from sharpen.report.study import shown_skipped
     from sharpen.report.text import plural
 
@@ -115,9 +117,9 @@ def carry_out(study: StudyConfig, folder: RunFolder, output: Output) -> int:
         say(f"{plural(conductor.held_back, 'job')} that the budget ended could go on with the new one, and did not yet")
     summary = read_json(folder.path / "summary.json")
     if output.as_json:
-        click.echo(json.dumps({"run": str(folder.path), **summary}, ensure_ascii=False))
+        echo_json({"run": str(folder.path), **summary})
     elif output.quiet:
-        click.echo(", ".join(f"{count} {state}" for state, count in summary["counts"].items()))
+        echo(", ".join(f"{count} {state}" for state, count in summary["counts"].items()))
     else:
         from sharpen.report.study import closing
 
@@ -130,7 +132,7 @@ def _names(taken: dict[str, RunFolder]) -> list[str]:
 
 
 def _teller(total: int, output: Output) -> Any:
-    from sharpen.cli.running import say
+    from sharpen.cli.terminal import say
     from sharpen.report import text
 
     count = 0
@@ -161,9 +163,7 @@ async def _run(conductor: Conductor) -> None:
         if conductor.stopping:
             task.cancel()
         else:
-            click.echo(
-                "stopping: calls under way are finished and stored; Ctrl-C again does not wait for them", err=True
-            )
+            say("stopping: calls under way are finished and stored; Ctrl-C again does not wait for them")
             conductor.stop()
 
     loop.add_signal_handler(signal.SIGINT, pressed)

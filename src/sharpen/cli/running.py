@@ -7,23 +7,20 @@ them. Either way everything that was answered is in the ledger, and the run can 
 from __future__ import annotations
 
 import asyncio
-import json
 import shutil
 import signal
 import sys
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-import click
-from rich.console import Console
-from rich.text import Text
-
 from sharpen.bench.layout import RunFolder, read_json
 from sharpen.bench.runner import Parts, Session
 from sharpen.cli import live
+from sharpen.cli.console import console, show
+from sharpen.cli.terminal import echo_json, say
 from sharpen.core.candidate import Candidate
 from sharpen.core.errors import SharpenError, UsageError
 from sharpen.core.task import SPLITS
@@ -35,8 +32,6 @@ from sharpen.report import closing
 
 T = TypeVar("T")
 
-_WIDTH = 120
-"""Columns of output that goes to a file or a pipe."""
 _EXIT = {"done": 0, "budget": 3}
 
 
@@ -56,17 +51,6 @@ class RunEnded(SharpenError):
     def __init__(self, cause: SharpenError, hint: str) -> None:
         super().__init__(f"{cause}\n{hint}")
         self.exit_code = cause.exit_code
-
-
-def console(*, err: bool = False) -> Console:
-    """A console that keeps text as it is: no markup, no guessed colours."""
-    terminal = (sys.stderr if err else sys.stdout).isatty()
-    return Console(stderr=err, markup=False, highlight=False, emoji=False, width=None if terminal else _WIDTH)
-
-
-def say(words: str) -> None:
-    """A line for people, beside the output proper."""
-    click.echo(words, err=True)
 
 
 def carry_out(parts: Parts, folder: RunFolder, output: Output, *, more_budget: bool = False) -> int:
@@ -94,7 +78,7 @@ def report(folder: RunFolder, job: Path, output: Output) -> None:
     """Show what a job came to, from its files."""
     results = read_json(job / "results.json")
     if output.as_json:
-        click.echo(json.dumps({"run": str(folder.path), "job": str(job), **results}, ensure_ascii=False))
+        echo_json({"run": str(folder.path), "job": str(job), **results})
         return
     out = console()
     if output.quiet:
@@ -112,14 +96,6 @@ def called() -> str:
     """How this program can be called from here: by its name where the shell finds it, else as it was called just now."""
     program = Path(sys.argv[0])
     return shown(program) if program.name == "sharpen" and shutil.which("sharpen") is None else "sharpen"
-
-
-def show(out: Console, blocks: Iterable[closing.Block]) -> None:
-    """Print texts and tables; in a file or a pipe, without the spaces that fill up a table's rows."""
-    for block in blocks:
-        with out.capture() as captured:
-            out.print(block, soft_wrap=isinstance(block, Text))
-        click.echo("\n".join(line.rstrip() for line in captured.get().splitlines()))
 
 
 def best_skill(job: Path) -> Candidate | None:

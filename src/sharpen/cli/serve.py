@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from sharpen.cli import options
+from sharpen.cli.terminal import echo, echo_json, say
 from sharpen.core.errors import UsageError
 
 if TYPE_CHECKING:
@@ -74,18 +74,18 @@ async def _serve(model: Model, host: str, port: int, key: str | None, as_json: b
             await asyncio.Event().wait()
     except asyncio.CancelledError:
         if not as_json:
-            click.echo("stopped", err=True)
+            say("stopped")
 
 
 def _announce(model: Model, url: str, name: str, as_json: bool) -> None:
     if as_json:
-        click.echo(json.dumps({"model": model.name, "url": url, "name": name}))
+        echo_json({"model": model.name, "url": url, "name": name})
         return
-    click.echo(f"serving {model.name} at {url}; Ctrl-C stops it")
-    click.echo(f"use it as: --model '{name}'")
+    echo(f"serving {model.name} at {url}; Ctrl-C stops it")
+    echo(f"use it as: --model '{name}'")
 
 
 def _settings(name: str, silent: bool) -> dict[str, Any]:
     """The embedded model says what it fetches the first time; other kinds have nothing to say."""
     local = name.startswith("local/") or ".jsonl:local/" in name
-    return {"progress": lambda words: click.echo(words, err=True)} if local and not silent else {}
+    return {"progress": lambda words: say(words)} if local and not silent else {}

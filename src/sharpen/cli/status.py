@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sharpen.cli import options
+from sharpen.cli.terminal import echo, echo_json, say
 
 if TYPE_CHECKING:
     from sharpen.bench.layout import RunFolder
@@ -33,21 +33,21 @@ def command(run: str | None, runs: Path, as_json: bool) -> int:
 
 def _all_runs(root: Path, as_json: bool) -> int:
     from sharpen.bench.layout import RunFolder
-    from sharpen.cli.running import console, show
+    from sharpen.cli.console import console, show
     from sharpen.core.errors import StorageError
 
     folders = [RunFolder(path.parent.parent) for path in root.glob("*/meta/config.snapshot.yaml")]
     found: list[Standing] = []
     for folder in folders:
         try:
-            found += _standings(folder, lambda row: click.echo(f"{row.run} is left out: {row.message}", err=True))
+            found += _standings(folder, lambda row: say(f"{row.run} is left out: {row.message}"))
         except StorageError as error:  # one bad run must not hide the others
-            click.echo(f"{folder.path.name} is left out: {error}", err=True)
+            say(f"{folder.path.name} is left out: {error}")
     found.sort(key=lambda row: row.last or 0.0)
     if as_json:
-        click.echo(json.dumps([dataclasses.asdict(row) for row in found]))
+        echo_json([dataclasses.asdict(row) for row in found])
     elif not found:
-        click.echo(f"no runs in {root}; start one with `sharpen demo` or `sharpen train`")
+        echo(f"no runs in {root}; start one with `sharpen demo` or `sharpen train`")
     else:
         show(console(), [_table(found)])
     return 0
@@ -57,7 +57,8 @@ def _one_run(folder: RunFolder, as_json: bool) -> int:
     from sharpen.bench import story
     from sharpen.bench.artifacts import results
     from sharpen.bench.layout import is_running
-    from sharpen.cli.running import best_skill, console, place, show
+    from sharpen.cli.console import console, show
+    from sharpen.cli.running import best_skill, place
     from sharpen.core.errors import StorageError
     from sharpen.report import closing
     from sharpen.report.closing import evaluations
@@ -69,7 +70,10 @@ def _one_run(folder: RunFolder, as_json: bool) -> int:
     if max(len(jobs), len(planned)) > 1 and not as_json:
         return _study(folder, rows if jobs else [])
     if not jobs:
-        click.echo(json.dumps(dataclasses.asdict(rows[0])) if as_json else f"{rows[0].run}: nothing has happened yet")
+        if as_json:
+            echo_json(dataclasses.asdict(rows[0]))
+        else:
+            echo(f"{rows[0].run}: nothing has happened yet")
         return 0
     for job, row in zip(jobs, rows, strict=True):
         told = story.read(job)
@@ -79,7 +83,7 @@ def _one_run(folder: RunFolder, as_json: bool) -> int:
         if as_json:
             state = row.state if told.damage else state_of(found, running=is_running(job))
             found["message"] = told.damage or found["message"]
-            click.echo(json.dumps({"run": str(folder.path), "job": str(job), "state": state, **found}))
+            echo_json({"run": str(folder.path), "job": str(job), "state": state, **found})
             continue
         out = console()
         show(out, [_table([row])])
@@ -92,7 +96,7 @@ def _one_run(folder: RunFolder, as_json: bool) -> int:
 def _study(folder: RunFolder, rows: list[Standing]) -> int:
     """A row per job that has begun, and what the study came to so far."""
     from sharpen.bench.tables import write_tables
-    from sharpen.cli.running import console, show
+    from sharpen.cli.console import console, show
     from sharpen.report.study import closing
 
     write_tables(folder)

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from sharpen.cli import options
+from sharpen.cli.terminal import echo_json, say
 
 
 @click.command(no_args_is_help=True)
@@ -23,14 +24,15 @@ def command(
 
     Pays for nothing, and writes nothing unless --manifest says where.
     """
-    import json
+
+    from rich.text import Text
 
     from sharpen.bench import outlook
     from sharpen.bench.matrix import Matrix, Planned, lay_out, watched
     from sharpen.bench.reuse import find, sources
     from sharpen.bench.study import look_at
+    from sharpen.cli.console import console, show
     from sharpen.cli.run import SKIPPED
-    from sharpen.cli.running import console, show
     from sharpen.core.errors import UsageError
     from sharpen.core.redact import redact, redact_json
     from sharpen.files import write_json
@@ -56,12 +58,12 @@ def command(
     if found or config is None:
         if as_json:
             said_all = {"jobs": records, "skipped": left_out, "problems": found}
-            click.echo(json.dumps(redact_json(said_all), ensure_ascii=False))
+            echo_json(redact_json(said_all))
         else:
-            click.secho(f"{text.plural(len(found), 'problem')}:", fg="red", err=True)
-            click.echo("\n".join(f"  {redact(problem)}" for problem in found), err=True)
+            console(err=True).print(Text(f"{text.plural(len(found), 'problem')}:", style="red"))
+            say("\n".join(f"  {redact(problem)}" for problem in found))
             for line in shown_skipped(matrix.skipped):
-                click.echo(line, err=True)
+                say(line)
         return 2
     elsewhere = find(matrix.jobs, others) if (others := sources([*config.reuse, *reuse], runs)) else {}
     taken = {job_id for job_id, one in elsewhere.items() if one.run is not None}
@@ -72,7 +74,7 @@ def command(
         record |= elsewhere[job_id].record() if job_id in elsewhere else {}
     if as_json:
         made = {"jobs": records, "skipped": left_out, "problems": [], "estimate": whole.record()}
-        click.echo(json.dumps(redact_json(made), ensure_ascii=False))
+        echo_json(redact_json(made))
     else:
         show(console(), shown_matrix(config, matrix, outlooks, whole, elsewhere))
     if manifest is not None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from sharpen.cli import measuring, options
+from sharpen.cli.terminal import echo_json
 
 
 @click.command(no_args_is_help=True)
@@ -34,12 +35,11 @@ def command(
 
     RUNS are read as by `sharpen compare`; SOURCE@ARM is one arm of several. Each arm and task is looked at on its own.
     """
-    import json
 
     from sharpen.bench.comparison.measure import choose
     from sharpen.bench.comparison.spread import spreads
     from sharpen.bench.evidence.sources import arms_of
-    from sharpen.cli.running import console, show
+    from sharpen.cli.console import console, show
     from sharpen.core.errors import UsageError
     from sharpen.report import pictures, spread
     from sharpen.report.page import files
@@ -58,7 +58,7 @@ def command(
     if output is not None:
         files.save(pictures.enough(found, measure, paired=paired), output)
     if as_json:
-        click.echo(json.dumps(spread.as_json(found), ensure_ascii=False, allow_nan=False))
+        echo_json(spread.as_json(found), allow_nan=False)
     else:
         show(console(), spread.blocks(found, measure, paired))
     return 0

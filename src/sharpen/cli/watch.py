@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import click
 
 from sharpen.cli import options
+from sharpen.cli.terminal import echo
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -44,11 +45,13 @@ def command(job: str, no_follow: bool, runs: Path) -> int:
     """
     from sharpen.bench.config import load
     from sharpen.bench.reopening import home_of
-    from sharpen.cli.running import console, say, shown
+    from sharpen.cli.console import console
+    from sharpen.cli.running import shown
+    from sharpen.cli.terminal import say
 
     run, folder = _begun(job, runs, 0.0 if no_follow else _PATIENCE)
     if folder is None:
-        click.echo(f"{run.path.name}: nothing has happened yet")
+        echo(f"{run.path.name}: nothing has happened yet")
         return 0
     display = _display(console(), live=not no_follow)
     watch = Watch(folder, display, load(home_of(run, folder).config).budget.calls)
@@ -68,7 +71,8 @@ def _begun(given: str, root: Path, patience: float) -> tuple[RunFolder, Path | N
     """The run that is meant, and the job of it to follow: of several the one that runs, or the last to tell something."""
     from sharpen.bench.layout import is_running
     from sharpen.cli.finding import find
-    from sharpen.cli.running import say, shown
+    from sharpen.cli.running import shown
+    from sharpen.cli.terminal import say
 
     found, end = find(given, root), time.monotonic() + patience
     while not found.jobs and time.monotonic() < end:
@@ -90,15 +94,15 @@ def _farewell(watch: Watch, alive: bool, path: str, job: Path) -> None:
 
     ended = watch.telling.position.ended
     if alive:
-        click.echo(f"\nthe job is running: {' · '.join(watch.status())}")
+        echo(f"\nthe job is running: {' · '.join(watch.status())}")
     elif ended is None:
         reason = read_json(job / PROCESS)["reason"] if (job / PROCESS).exists() else ""
         why = f": {reason}" if reason else ""
-        click.echo(f"\nthe job's process is not running, and the story is not at its end{why}")
+        echo(f"\nthe job's process is not running, and the story is not at its end{why}")
     if not alive and ended in (None, "failed"):
-        click.echo(f"carry on with: {called()} resume {path}")
+        echo(f"carry on with: {called()} resume {path}")
     elif not alive and ended is not None:
-        click.echo(f"more: {called()} status {path}")
+        echo(f"more: {called()} status {path}")
 
 
 class Tail:
@@ -290,11 +294,10 @@ class OnTerminal(Plain):
     """The story scrolls above a status that is redrawn in place."""
 
     def __init__(self, console: Console) -> None:
-        from rich.live import Live
+        from sharpen.cli.console import LiveArea
 
         super().__init__(console)
-        self._live = Live(console=console, auto_refresh=False, transient=True)
-        self._live.start()
+        self._live = LiveArea(console)
 
     def update(self, now: Position, status: list[str]) -> None:
         from rich.console import Group
@@ -305,10 +308,10 @@ class OnTerminal(Plain):
         bar = Table.grid(padding=(0, 2))
         share = ProgressBar(total=max(1, now.steps), completed=max(0, now.step - 1), width=28)
         bar.add_row(Text(status[0], style="bold"), share, Text("  ".join(status[1:-3])))
-        self._live.update(Group(Text(""), bar, Text(" · ".join(status[-3:]), style="cyan")), refresh=True)
+        self._live.update(Group(Text(""), bar, Text(" · ".join(status[-3:]), style="cyan")))
 
     def close(self) -> None:
-        self._live.stop()
+        self._live.close()
 
 
 def _display(console: Console, *, live: bool) -> Display:
