@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import csv
 import json
 import os
 import pty
@@ -12,6 +13,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from html.parser import HTMLParser
 from pathlib import Path
 from typing import TextIO
 
@@ -32,7 +34,7 @@ PRINTERS = {
 # Its own words are EVIL; around them everything that a terminal obeys: title, clipboard, styles that rich never writes,
 # cursor, links, the same in one character each, backspace, bell, delete, directions, no width; and rich's markup.
 WORD = (
-    "EVIL\x1b]0;title\x07\x1b]52;c;Y2xpcA==\x07\x1b[5;8m\x1b[9;9H\x1b[2J\x9b5m\x9d8;;http://evil\x9c\x90q\x9c\b\b\x7f\x0e"
+    "<b/onclick=x()>EVIL</b><script>x()</script><img/src=//evil/x>EVIL\x1b]0;title\x07\x1b]52;c;Y2xpcA==\x07\x1b[5;8m\x1b[9;9H\x1b[2J\x9b5m\x9d8;;http://evil\x9c\x90q\x9c\b\b\x7f\x0e"
     "\u202elive\u202c\u2066x\u2069\u200b[bold][link=http://evil]here[/link][/]"
 )
 HOSTILE = f"{WORD} \rover"
@@ -96,6 +98,8 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "hostile.csv").write_text(
         "arm,seed,score\n" + lines.replace("a,", f"a{WORD},").replace("b,", f"b{WORD},")
     )
+    lines = [f"{arm},{seed},{seed / 9 + worse}" for arm, worse in (("=1+1", 1), ("@SUM(1)", 0)) for seed in range(6)]
+    (folder / "formulas.csv").write_text("\n".join(("arm,seed,score", *lines)))
     with inside(folder):
         words = ["train", "evil.jsonl", "--model", "scripted/rules", "--optimizer", "scripted/rules"]
         assert app.run([*words, "--gate", "strict", "--steps", "2", "-q"]) == 0
@@ -202,7 +206,7 @@ def test_what_user_code_prints_beside_a_live_display_is_cleaned() -> None:
         print(HOSTILE)
 
     written = run_in_pty(work)
-    assert written.count(b"EVIL") == 3
+    assert written.count(b"\xe2\x90\x9b]0;title") == 3
     assert not COMMANDS.search(RICH.sub(b"", written))
 
 
@@ -212,6 +216,51 @@ def test_json_gives_the_texts_back_whole(place: Path) -> None:
             app.run(["status", "latest", "--json"])
         value = json.loads((place / "piped").read_text())
     assert any(HOSTILE in text for text in _texts(value))
+
+
+class Tags(HTMLParser):
+    """Which tags and attributes a page has."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: set[str] = set()
+        self.attributes: set[str] = set()
+        self.values: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+        self.attributes.update(name for name, _ in attrs)
+        self.values += [value or "" for name, value in attrs if name != "content"]
+
+
+@pytest.mark.parametrize("words", [("report", "latest", "--html"), ("compare", "hostile.csv", "--html", "page.html")])
+def test_a_page_of_hostile_data_has_no_markup_of_its_own_making_and_allows_no_script(
+    words: tuple[str, ...], place: Path
+) -> None:
+    with inside(place):
+        assert app.run(words) == 0
+    file = place / "page.html" if words[0] == "compare" else max(place.glob("runs/evil-*/*.html"))
+    text = file.read_text(encoding="utf-8")
+    page = Tags(text)
+    policy = re.search(r'http-equiv="Content-Security-Policy" content="([^"]*)"', text)
+    assert policy is not None and policy[1].startswith("default-src 'none'; style-src 'unsafe-inline';")
+    assert text.index("Content-Security-Policy") < text.index("<title>")
+    assert "EVIL" in text
+    assert not page.tags & {"script", "img", "iframe", "object", "embed", "link", "base", "form"}
+    assert not [name for name in page.attributes if name.startswith("on") or name in ("src", "srcdoc", "action")]
+    assert not [value for value in page.values if ":" in value and ("http" in value or "javascript" in value)]
+    assert not COMMANDS.search(text.encode())
+
+
+def test_a_table_of_hostile_data_has_no_formula(place: Path) -> None:
+    with inside(place):
+        assert app.run(["compare", "formulas.csv", "--csv", "compared.csv"]) == 0
+    with open(place / "compared.csv", newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert {row["old"] for row in rows} == {"'=1+1"}
+    assert {row["new"] for row in rows} == {"'@SUM(1)"}
+    assert any(row["effect"].startswith("-1") for row in rows)
 
 
 def _texts(value: object) -> Iterator[str]:

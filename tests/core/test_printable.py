@@ -8,7 +8,7 @@ import unicodedata
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sharpen.core.printable import printable, printable_json
+from sharpen.core.printable import csv_cells, printable, printable_json
 
 _DIRECTIONS = [chr(code) for code in (*range(0x202A, 0x202F), *range(0x2066, 0x206A), 0x061C, 0x200E, 0x200F)]
 
@@ -42,3 +42,12 @@ def test_what_other_scripts_are_written_with_stays() -> None:
 
 def test_a_joiner_that_only_hides_is_shown() -> None:
     assert printable("pass\u200dword\u200d\u200d") == "pass\ufffdword\ufffd\ufffd"
+
+
+def test_no_text_of_a_table_is_a_formula_and_no_number_changes() -> None:
+    row = {"arm": "=cmd|'/c calc'!A0", "sum": "+1+1", "at": "@SUM(A1)", "tab": " \t-2+3", "wide": "＝1", "effect": -0.5}
+    texts = {"number": "-0.5", "name": "a=b", "step": None}
+    assert csv_cells({**row, **texts}) == {
+        "arm": "'=cmd|'/c calc'!A0", "sum": "'+1+1", "at": "'@SUM(A1)", "tab": "' \t-2+3", "wide": "'＝1", "effect": -0.5,
+        **texts,
+    }  # fmt: skip

@@ -21,6 +21,7 @@ from sharpen.bench.artifacts import results
 from sharpen.bench.layout import RunFolder
 from sharpen.bench.reuse import reused_from
 from sharpen.core.digest import Json
+from sharpen.core.printable import csv_cells
 from sharpen.core.redact import redact, redact_json
 from sharpen.files import write_atomic, write_json
 from sharpen.stats.intervals import bounded_mean
@@ -279,7 +280,7 @@ def _csv(columns: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> str:
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(columns)
     for one in rows:
-        writer.writerow([_cell(one.get(name)) for name in columns])
+        writer.writerow(csv_cells({name: _cell(one.get(name)) for name in columns}).values())
     return redact(out.getvalue())
 
 

@@ -3,12 +3,15 @@
 A terminal obeys control characters: they set its title, move its cursor over what was printed, write to the clipboard, turn
 text around. `printable` puts a visible sign in the place of each, one character for one, so that widths and positions stay.
 New lines and tabs stay as they are. `printable_json` keeps the value whole: JSON has an escape for every character.
+
+A spreadsheet obeys texts that begin like a formula: `csv_cells` puts an apostrophe before them, as they do themselves.
 """
 
 from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from typing import Any
 
 _UNKNOWN = "\N{REPLACEMENT CHARACTER}"
@@ -37,6 +40,24 @@ def printable_json(value: Any, *, allow_nan: bool = True) -> str:
     """`value` as one line of JSON that a terminal can show; reading it back gives the same value."""
     line = json.dumps(value, ensure_ascii=False, allow_nan=allow_nan)
     return _IN_JSON.sub(_escape, line)
+
+
+def csv_cells(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A row of a CSV file whose texts are printable and no formulas. Numbers, also as texts, stay as they are."""
+    return {name: _cell(value) if isinstance(value, str) else value for name, value in row.items()}
+
+
+def _cell(text: str) -> str:
+    text = printable(text)
+    return f"'{text}" if text.lstrip()[:1] in tuple("=+-@＝＋－＠") and not _is_number(text) else text
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _sign(match: re.Match[str]) -> str:

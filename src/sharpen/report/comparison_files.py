@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import dataclasses
-import html
 import io
 import math
 from collections.abc import Iterable, Iterator, Sequence
@@ -15,9 +14,11 @@ from sharpen.bench.comparison.assembly import Compared
 from sharpen.bench.comparison.differences import ArmCost
 from sharpen.bench.comparison.rows import Row
 from sharpen.core.digest import Json
+from sharpen.core.printable import csv_cells
 from sharpen.core.redact import redact
 from sharpen.report.comparison import cells, family, level, money, over_tasks, sentence
 from sharpen.report.comparison_arms import sections
+from sharpen.report.page.html import POLICY, safe
 from sharpen.report.text import NOTHING, count, signed
 
 SCHEMA_VERSION = 1
@@ -58,20 +59,19 @@ def as_csv(found: Sequence[Compared], whole: Aggregated | None = None) -> str:
     for one in found:
         start = {"old": one.old, "new": one.new, "measure": one.measure.words, "verdict": one.verdict}
         for row in one.rows:
-            writer.writerow({**start, **_row_cells(row)})
+            writer.writerow(csv_cells({**start, **_row_cells(row)}))
         for over, name in ((one.pooled, "tasks"), (one.pooled_normalised, "tasks, normalised")):
             if over is not None:
                 adjusted = one.adjusted if over is one.over_tasks else None
                 effect = {"effect": over.effect.value, "low": over.effect.low, "high": over.effect.high}
                 about = {"interval": over.effect.method, "p": over.p, "test": "t", "p_adjusted": adjusted}
                 named = {"task": "all tasks", "over": name, "exploratory": one.exploratory}
-                writer.writerow({**start, **named, **effect, **about})
+                writer.writerow(csv_cells({**start, **named, **effect, **about}))
     if whole is not None:
         measure = found[0].measure.words
         for cells in _aggregate_cells(whole):
-            writer.writerow(
-                {"task": "all tasks" if len(whole.tasks) > 1 else whole.tasks[0], "measure": measure, **cells}
-            )
+            task = "all tasks" if len(whole.tasks) > 1 else whole.tasks[0]
+            writer.writerow(csv_cells({"task": task, "measure": measure, **cells}))
     return redact(out.getvalue())
 
 
@@ -171,7 +171,7 @@ def as_page(found: Sequence[Compared], picture: str = "", whole: Aggregated | No
         parts += _details(one)
     body = "\n".join(part for part in parts if part)
     return redact(
-        f'<!doctype html>\n<html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
+        f'<!doctype html>\n<html lang="en"><meta charset="utf-8">{POLICY}<meta name="viewport" content="width=device-width">'
         f"<title>Comparison</title><style>{_STYLE}</style>\n<body>\n{body}\n</body></html>\n"
     )
 
@@ -208,7 +208,7 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def _safe(words: str) -> str:
-    return html.escape(str(words))
+    return safe(str(words))
 
 
 def finite(value: Any) -> Any:

@@ -50,6 +50,7 @@ def page(found: Gathered) -> str:
     about = found.jobs[0].title if len(found.jobs) == 1 else _matrix(found)
     return redact(
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        f"{html.POLICY}"
         '<meta name="viewport" content="width=device-width,initial-scale=1">'
         f"<title>{html.safe(found.name)}</title><style>{svg.variables()}{_STYLE}</style></head>\n<body>\n"
         f"<h1>{html.safe(found.name)}</h1>{html.paragraph(about, 'quiet')}<nav>{links}</nav>\n{body}"

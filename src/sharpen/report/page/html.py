@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from rich.table import Table
 from rich.text import Text
 
+from sharpen.core.printable import printable
 from sharpen.core.redact import redact
 from sharpen.report.comparison import number
 from sharpen.report.page import svg
@@ -22,9 +23,16 @@ _MOST_FIGURES = 6
 _CLASSES = {"green": "came", "red": "went", "yellow": "doubt", "dim": "quiet", "bold": "strong"}
 
 
+POLICY = (
+    "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; "
+    "base-uri 'none'; form-action 'none'\">"
+)
+"""For the head of every page: nothing is loaded, no script runs, nothing is sent, whatever might slip through."""
+
+
 def safe(words: str) -> str:
-    """Without secrets, which an escaped text would hide, and escaped."""
-    return html.escape(redact(words))
+    """Without secrets, which an escaped text would hide, without hidden characters, and escaped."""
+    return html.escape(printable(redact(words)))
 
 
 def paragraph(words: str, kind: str = "") -> str:
