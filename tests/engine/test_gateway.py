@@ -16,6 +16,7 @@ from sharpen.core.usage import Usage
 from sharpen.engine.budget import Budget, Caps
 from sharpen.engine.gateway import Gateway, Stopped
 from sharpen.engine.retry import RetryPolicy
+from sharpen.ledger.payments import Paid, read_accounts
 from sharpen.ledger.store import Ledger
 from sharpen.models.scripted import ScriptedModel
 from sharpen.testing.clock import run_simulated
@@ -172,7 +173,7 @@ def test_what_heals_is_tried_again_and_counted_once(ledger: Ledger, kind: ModelE
     assert len(model.asked) == 4
 
 
-@pytest.mark.parametrize("kind", [K.AUTH, K.NOT_FOUND, K.BAD_REQUEST, K.BAD_REPLY])
+@pytest.mark.parametrize("kind", [K.AUTH, K.NOT_FOUND, K.BAD_REQUEST])
 def test_what_does_not_heal_is_raised_at_once_and_costs_nothing(ledger: Ledger, kind: ModelErrorKind) -> None:
     async def use(gateway: Gateway, budget: Budget) -> None:
         with pytest.raises(ModelError) as caught:
@@ -282,3 +283,96 @@ def test_a_role_without_a_model_is_named(ledger: Ledger) -> None:
             await gateway.complete("judge", say("hi"), [0])
 
     with_gateway(ledger, Fake(), use)
+
+
+@pytest.mark.parametrize("kind", [K.UNAVAILABLE, K.TIMEOUT, K.BAD_REPLY])
+def test_what_may_have_been_answered_counts_at_its_bound(ledger: Ledger, kind: ModelErrorKind) -> None:
+    """Whether a call that broke off was answered and billed, only the server knows."""
+
+    async def use(gateway: Gateway, budget: Budget) -> None:
+        with pytest.raises((ModelError, BudgetExhausted)):
+            await gateway.complete("target", say("hi", max_tokens=100), [0])
+        assert budget.paid.calls == len(model.asked) == budget.paid.lost > 0
+        assert budget.paid.tokens >= 100 * budget.paid.calls
+
+    model = Fake(failures=(ModelError(kind, "no"),) * 20)
+    with_gateway(ledger, model, use, Caps(calls=3))
+    assert len(model.asked) == (1 if kind is K.BAD_REPLY else 3), "not even retries pass the cap"
+
+
+def test_a_call_that_was_certainly_not_served_is_not_counted(ledger: Ledger) -> None:
+    async def use(gateway: Gateway, budget: Budget) -> None:
+        await gateway.complete("target", say("hi"), [0])
+        assert (budget.paid.calls, budget.paid.lost) == (1, 0)
+
+    refusals = (ModelError(K.RATE_LIMITED, "429"), ModelError(K.UNAVAILABLE, "500", counts=False))
+    with_gateway(ledger, Fake(failures=refusals), use, Caps(calls=1))
+
+
+def test_lost_calls_end_a_job_but_are_not_part_of_what_it_plans_by(ledger: Ledger) -> None:
+    """A reply that came at the third attempt is one call to the trainer, and three to the cap."""
+
+    async def use(gateway: Gateway, budget: Budget) -> None:
+        await gateway.complete("target", say("one"), [0])
+        assert (budget.spent.calls, budget.paid.calls, budget.paid.lost) == (1, 3, 2)
+        await gateway.complete("target", say("two"), [0])
+        with pytest.raises(BudgetExhausted, match="the cap of 4 calls leaves no room for another call"):
+            await gateway.complete("target", say("three"), [0])
+        assert budget.spent.calls == 2
+
+    with_gateway(ledger, Fake(failures=(ModelError(K.TIMEOUT, "late"),) * 2), use, Caps(calls=4))
+
+
+def test_what_a_bad_reply_cost_after_a_retry_is_told(ledger: Ledger) -> None:
+    async def use(gateway: Gateway, budget: Budget) -> None:
+        with pytest.raises(ModelError) as caught:
+            await gateway.complete("target", say("one"), [0])
+        assert caught.value.usage == budget.spent == bad.usage
+
+    bad = ModelError(K.BAD_REPLY, "empty", usage=Usage(1, 40, 0, 2))
+    with_gateway(ledger, Fake(failures=(ModelError(K.RATE_LIMITED, "429"), bad)), use)
+
+
+def test_a_cancelled_call_counts_and_one_that_never_left_does_not(ledger: Ledger) -> None:
+    async def use(gateway: Gateway, budget: Budget) -> None:
+        for text in ("one", "two"):
+            with pytest.raises(TimeoutError):
+                async with asyncio.timeout(0.5):
+                    await gateway.complete("target", say(text), [0])
+        assert (budget.paid.calls, budget.paid.lost, len(model.asked)) == (2, 2, 2)
+        gateway.stopping = True
+        with pytest.raises(Stopped):
+            await gateway.complete("target", say("three"), [0])
+        assert budget.paid.calls == 2
+
+    model = Fake(latency=60.0)
+    with_gateway(ledger, model, use)
+
+
+def test_a_call_is_on_record_before_it_leaves_and_what_it_cost_with_its_reply(tmp_path: Path) -> None:
+    """Looked at from outside, as it would stand after a kill at that instant."""
+    path = tmp_path / "ledger.db"
+    seen: list[dict[str, Paid]] = []
+
+    class Watched(Fake):
+        async def complete(self, request: Request) -> Reply:
+            seen.append(read_accounts(path))
+            return await super().complete(request)
+
+    async def main() -> None:
+        with Ledger(path) as ledger:
+            model = Watched()
+            gateway = Gateway({"target": model}, ledger, Budget(Caps(), lambda: 0.0), account="jobs/a")
+            await gateway.complete("target", say("one two", max_tokens=50), [0])
+            ledger.flush()
+            seen.append(read_accounts(path))
+            await asyncio.gather(*(gateway.complete("target", say(f"{n}", max_tokens=50), [0]) for n in range(9)))
+
+    run_simulated(main())
+    most, cost, *others = seen
+    assert most == {"jobs/a": Paid(1, 52, 0.0, lost=1)}, "under way it counts at its bound, as lost"
+    assert cost["jobs/a"].calls == 1 and cost["jobs/a"].tokens < 52 and cost["jobs/a"].lost == 0
+    assert max(accounts["jobs/a"].calls for accounts in others) == 10
+    with Ledger(path) as ledger:
+        assert ledger.paid("jobs/a") == read_accounts(path)["jobs/a"] and ledger.paid("jobs/a").calls == 10
+        assert ledger.paid("jobs/b") == Paid()

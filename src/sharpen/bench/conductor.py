@@ -3,7 +3,7 @@
 Jobs start in the order of the matrix, `parallel` at a time, each in processes of its own (`processes.py`). One that crashes,
 is killed or runs out of time is a failed job with a reason; the others go on. A job that is at its end is never run again;
 one that failed is, when the study is carried out again. What the whole study may spend is kept by reserving each job's cap
-before it starts.
+before it starts; what jobs have paid is taken from the ledger, which has it even of one that was killed.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from sharpen.bench.matrix import Planned, Skipped
 from sharpen.bench.processes import Ended, Order, nursery
 from sharpen.bench.study import StudyConfig
 from sharpen.bench.study import dump as dump_study
-from sharpen.bench.tables import PROCESS, write_tables
+from sharpen.bench.tables import PROCESS, job_payments, write_tables
 from sharpen.bench.withheld import Withheld
 from sharpen.core.digest import Json
 from sharpen.core.redact import redact
@@ -38,6 +38,7 @@ from sharpen.engine import checkpoints
 from sharpen.engine.opening import EVENTS
 from sharpen.engine.replay import reopen
 from sharpen.files import sweep, write_atomic, write_json
+from sharpen.ledger.payments import Paid
 from sharpen.ledger.store import Ledger
 from sharpen.tasks.datatask import DataTask
 
@@ -130,8 +131,8 @@ class Conductor:
         states = {job.job_id: self.state_of(job) for job in self.jobs}
         left = (*FINISHED, _DAMAGED)
         queue = [job for job in self.jobs if states[job.job_id] not in left or job.job_id in self._grown]
+        self._note_spending()
         for job in self.jobs:
-            self._note_spending(job)
             if states[job.job_id] == _DAMAGED:
                 self.on_news(Told(job, "failed", story.read(self.folder.job(job.job_id)).damage))
         write_tables(self.folder, self._rows)
@@ -233,7 +234,7 @@ class Conductor:
         if (state not in FINISHED or ended.code not in (DONE, BUDGET)) and not story.read(folder).damage:
             artifacts.write(folder)
         del self._reserved[job.job_id]
-        self._note_spending(job)
+        self._note_spending(job.job_id)
         if state not in (*FINISHED, "stopped") and self.study.fail_fast:
             self.stopping = True
         self._changed.set()
@@ -257,10 +258,16 @@ class Conductor:
             why += f"; the last it printed: {last}" if last else ""
         return "failed", redact(why)[:_SHOWN]
 
-    def _note_spending(self, job: Planned) -> None:
-        home = self.folder.job(job.job_id)
-        if _caps(self.study.total) and not reuse.reused_from(home):
-            self._spent[job.job_id] = _spent(home)
+    def _note_spending(self, ended: str | None = None) -> None:
+        """Take down what the job that has `ended` has spent, or what all have, those that the study no longer has too. A job
+        that was killed had no time to say so; the ledger has it."""
+        if not _caps(self.study.total):
+            return
+        paid = job_payments(self.folder)
+        for job_id in {job.job_id for job in self.jobs} | set(paid) if ended is None else {ended}:
+            home = self.folder.job(job_id)
+            if not reuse.reused_from(home):
+                self._spent[job_id] = _spent(home, paid.get(job_id, Paid()))
 
     def _room_for(self, job: Planned) -> bool:
         """Whether a job may start: nobody wants to stop, and its cap fits into what the whole study may still spend."""
@@ -268,11 +275,17 @@ class Conductor:
             return False
         wanted = _caps(self.study.budget)
         for name, cap in _caps(self.study.total).items():
-            spent = sum(used.get(name, 0.0) for other, used in self._spent.items() if other != job.job_id)
-            reserved = sum(caps.get(name, 0.0) for caps in self._reserved.values())
-            if spent + reserved + wanted.get(name, 0.0) > cap:
+            running = self._reserved
+            spent = {other: used.get(name, 0.0) for other, used in self._spent.items() if other not in running}
+            # A job's cap holds for all its sessions: what it has paid is part of what it may still come to.
+            most = max(wanted.get(name, 0.0), spent.pop(job.job_id, 0.0))
+            reserved = sum(max(caps.get(name, 0.0), self._paid_by(other, name)) for other, caps in running.items())
+            if sum(spent.values()) + reserved + most > cap:
                 return False
         return True
+
+    def _paid_by(self, job_id: str, name: str) -> float:
+        return self._spent.get(job_id, {}).get(name, 0.0)
 
 
 def _modules(jobs: Sequence[Planned]) -> list[str]:
@@ -299,17 +312,16 @@ def _larger(new: BudgetConfig, old: BudgetConfig) -> bool:
     return any(now[name] is None or now[name] > cap for name, cap in _caps(old).items())
 
 
-def _spent(folder: Path) -> dict[str, float]:
+def _spent(folder: Path, paid: Paid) -> dict[str, float]:
+    """What a job has used by its story, in which answers of the ledger count as if they were paid for, and at the least what
+    it really paid, which a job that was killed had no time to tell of."""
     path = folder / "results.json"
-    if not path.exists():
-        return {}
-    found: Mapping[str, Any] = layout.read_json(path)
+    found: Mapping[str, Any] = layout.read_json(path) if path.exists() else results([])
     total = found["usage"]["total"]
-    tokens = total["prompt_tokens"] + total["completion_tokens"]
     return {
-        "calls": total["calls"],
-        "tokens": tokens,
-        "money": total["money"] or 0.0,
+        "calls": max(total["calls"], paid.calls),
+        "tokens": max(total["prompt_tokens"] + total["completion_tokens"], paid.tokens),
+        "money": max(total["money"] or 0.0, paid.money),
         "seconds": found["clock"]["seconds"] or 0.0,
     }
 

@@ -24,6 +24,7 @@ from sharpen.core.digest import Json
 from sharpen.core.printable import csv_cells
 from sharpen.core.redact import redact, redact_json
 from sharpen.files import write_atomic, write_json
+from sharpen.ledger.payments import Paid, account_name, read_accounts
 from sharpen.stats.intervals import bounded_mean
 
 PROCESS = "process.json"
@@ -137,6 +138,13 @@ def _normalised(found: Mapping[str, Any]) -> dict[str, Json]:
     return {f"{name}_normalised": value for name, value in made.items()}
 
 
+def job_payments(folder: RunFolder) -> dict[str, Paid]:
+    """By job id: what each job of a run has really paid, from the ledger. Jobs that the run no longer has are there too."""
+    jobs = account_name(folder.path / "jobs", folder.ledger) + "/"
+    paid = read_accounts(folder.ledger)
+    return {account.removeprefix(jobs): used for account, used in paid.items() if account.startswith(jobs)}
+
+
 def skipped(folder: RunFolder, row_id: str, about: Mapping[str, Any]) -> dict[str, Json]:
     """The row of a job that was left out: as of one that has not begun, with what is missing."""
     return {**row(folder, row_id, about), "status": SKIPPED, "feedback": about["skipped"]}
@@ -192,11 +200,20 @@ def summary(folder: RunFolder, rows: Sequence[Mapping[str, Any]]) -> dict[str, J
         "total_jobs": len(rows),
         "counts": counts,
         "totals": _totals(own),
+        "paid": _paid(folder, own),
         "reused": {"jobs": {one["job_id"]: one["reused_from"] for one in taken}, "totals": _totals(taken)},
         "failures": {one["job_id"]: one["feedback"] for one in rows if one["status"] == "failed"},
         "skipped": {one["job_id"]: one["feedback"] for one in rows if one["status"] == SKIPPED},
         "clock": {"seconds": sum(one["time_seconds"] or 0.0 for one in own)},
     }
+
+
+def _paid(folder: RunFolder, rows: Sequence[Mapping[str, Any]]) -> dict[str, Json]:
+    """What was really paid, by the ledger: by jobs that were killed and for calls that were lost too. Money is not known
+    where a price is not."""
+    paid = sum(job_payments(folder).values(), Paid())
+    money = None if any(one["money"] is None for one in rows) else round(paid.money, 9)
+    return {"calls": paid.calls, "tokens": paid.tokens, "money": money, "lost_calls": paid.lost}
 
 
 def _totals(rows: Sequence[Mapping[str, Any]]) -> dict[str, Json]:

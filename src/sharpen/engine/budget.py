@@ -2,10 +2,13 @@
 
 Before a call goes out, the most it can cost is held; when its reply is there, the hold becomes what it did cost. A call
 that does not fit waits while other holds may still shrink, and is refused with `BudgetExhausted` when they can't; nobody
-overtakes those who wait, so that who is refused does not depend on how fast the others are. What a
-resumed job finds in the ledger is charged as if it had been paid now, so that a cap ends a resumed job where it would have
-ended an undisturbed one. A part of the budget can be set aside for the closing measurement, so that a job that runs into
-its cap still ends with a test score.
+overtakes those who wait, so that who is refused does not depend on how fast the others are. A part of the budget can be
+set aside for the closing measurement, so that a job that runs into its cap still ends with a test score.
+
+There are two accounts, and both are kept within the caps. `spent` is what trainers see and plan by: what a resumed job
+finds in the ledger is charged as if it had been paid now, so that a cap ends a resumed job where it would have ended an
+undisturbed one. `paid` is what really left: every attempt of every session, those that were repeated, lost in a kill or
+answered with nothing usable included. It only ever refuses a payment.
 """
 
 from __future__ import annotations
@@ -17,6 +20,7 @@ from dataclasses import dataclass, field
 
 from sharpen.core.errors import BudgetExhausted
 from sharpen.core.usage import NOTHING, Usage
+from sharpen.ledger.payments import Paid
 
 OPTIMIZER = "optimizer"
 _MARGIN = 1.2
@@ -51,6 +55,10 @@ class Budget:
     caps: Caps
     elapsed: Callable[[], float]
     spent: Usage = NOTHING
+    paid: Paid = field(default_factory=Paid)
+    """What was really paid, by earlier sessions too."""
+    _open: Hold = field(default_factory=lambda: Hold(0, 0, 0.0))
+    """The most that attempts under way can cost."""
     _held: Hold = field(default_factory=lambda: Hold(0, 0, 0.0))
     _aside: int = 0
     _rolled: Usage = NOTHING
@@ -69,6 +77,7 @@ class Budget:
     _waiting: int = 0
     _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
     _changed: asyncio.Event = field(default_factory=asyncio.Event)
+    _attempt_ended: asyncio.Event = field(default_factory=asyncio.Event)
 
     @property
     def aside(self) -> int:
@@ -137,7 +146,7 @@ class Budget:
         if self._began is None and self.caps.seconds is not None:
             self._began = (self.elapsed(), self.spent.calls)
         if self._waiting == 0 and self._fits(wanted):
-            self._add(wanted, 1)
+            _add(self._held, wanted, 1)
             return wanted
         self._waiting += 1
         try:
@@ -147,7 +156,7 @@ class Budget:
                         raise BudgetExhausted(missing)
                     self._changed.clear()
                     await self._changed.wait()
-                self._add(wanted, 1)
+                _add(self._held, wanted, 1)
         finally:
             self._waiting -= 1
         return wanted
@@ -168,18 +177,34 @@ class Budget:
 
     async def settle(self, hold: Hold, usage: Usage, role: str) -> None:
         """Turn a hold into what the call cost (nothing, if it failed)."""
-        self._add(hold, -1)
+        _add(self._held, hold, -1)
         self.charge(usage, role)
         self._changed.set()
+
+    async def begin_attempt(self, tokens: int, money: float | None) -> Hold:
+        """Reserve one attempt to send a call. It waits while those under way may turn out cheaper than they could be."""
+        wanted = Hold(1, tokens, money or 0.0)
+        while (cap := self._passed(self.paid, self._open, wanted)) is not None:
+            if self._open.calls == 0:
+                raise BudgetExhausted(
+                    f"the cap of {cap} leaves no room for another call: calls that were repeated, lost or answered with "
+                    f"nothing usable count too"
+                )
+            self._attempt_ended.clear()
+            await self._attempt_ended.wait()
+        _add(self._open, wanted, 1)
+        return wanted
+
+    def end_attempt(self, attempt: Hold, cost: Paid) -> None:
+        """Count what an attempt cost: nothing where it certainly was not served."""
+        _add(self._open, attempt, -1)
+        if cost.calls:
+            self.paid += cost
+        self._attempt_ended.set()
 
     @property
     def _has_caps(self) -> bool:
         return self.caps != Caps()
-
-    def _add(self, hold: Hold, sign: int) -> None:
-        self._held.calls += sign * hold.calls
-        self._held.tokens += sign * hold.tokens
-        self._held.money += sign * hold.money
 
     def _fits(self, wanted: Hold) -> bool:
         return not self._has_caps or self._missing(wanted) is None
@@ -187,16 +212,24 @@ class Budget:
     def _missing(self, wanted: Hold) -> str | None:
         """Why a call does not fit now, or None when it does. The words become part of the story, so they hold no number
         that depends on which calls happened to be first."""
-        caps, spent, held = self.caps, self.spent, self._held
+        spent = Paid(self.spent.calls, self.spent.tokens, self.spent.money or 0.0)
+        cap = self._passed(spent, self._held, wanted)
+        if cap is None:
+            return self._late()
+        if cap.endswith("calls"):
+            return f"the cap of {cap} is reached: {spent.calls} used"
+        return f"the cap of {cap} leaves no room for another call"
+
+    def _passed(self, spent: Paid, held: Hold, wanted: Hold) -> str | None:
+        """The cap that one more call would pass, in words; None where it fits."""
+        caps, kept = self.caps, self._kept
         if caps.calls is not None and spent.calls + held.calls + wanted.calls + self._aside > caps.calls:
-            return f"the cap of {caps.calls} calls is reached: {spent.calls} used"
-        kept = self._kept
+            return f"{caps.calls} calls"
         if caps.tokens is not None and spent.tokens + kept.tokens + held.tokens + wanted.tokens > caps.tokens:
-            return f"the cap of {caps.tokens} tokens leaves no room for another call"
-        paid = spent.money or 0.0
-        if caps.money is not None and paid + kept.money + held.money + wanted.money > caps.money:
-            return f"the cap of {caps.money:g} in money leaves no room for another call"
-        return self._late()
+            return f"{caps.tokens} tokens"
+        if caps.money is not None and spent.money + kept.money + held.money + wanted.money > caps.money:
+            return f"{caps.money:g} in money"
+        return None
 
     def _keep(self) -> None:
         self._kept = self._likely(self._aside * _MARGIN)
@@ -221,3 +254,9 @@ class Budget:
             return 0.0
         at, before = self._began
         return (elapsed - at) / max(1, self.spent.calls + self._held.calls - before)
+
+
+def _add(total: Hold, hold: Hold, sign: int) -> None:
+    total.calls += sign * hold.calls
+    total.tokens += sign * hold.tokens
+    total.money = total.money + sign * hold.money if total.calls else 0.0

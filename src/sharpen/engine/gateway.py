@@ -2,7 +2,8 @@
 
 Every call of every role passes here. A reply that is in the ledger is returned from there; a request that is already
 under way, here or in another process that uses the ledger, is not sent twice; anything else is reserved in the budget, waits
-for a slot of its endpoint, is retried where that helps, and is stored before anyone builds on it.
+for a slot of its endpoint, is retried where that helps, and is stored before anyone builds on it. What each attempt may cost
+is on record in the ledger before it leaves, under the job's `account`, so that no cap is passed whatever ends the process.
 """
 
 from __future__ import annotations
@@ -11,16 +12,18 @@ import asyncio
 import dataclasses
 import hashlib
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 
 from sharpen.core.chat import Reply, Request
 from sharpen.core.digest import Json, canonical
-from sharpen.core.errors import ModelError, SharpenError, UsageError
+from sharpen.core.errors import ModelError, SharpenError, StorageError, UsageError
 from sharpen.core.redact import redact_known
 from sharpen.core.usage import NOTHING, Usage
-from sharpen.engine.budget import Budget
+from sharpen.engine.budget import Budget, Hold
 from sharpen.engine.limits import Limiter
 from sharpen.engine.retry import Retry, RetryPolicy, with_retries
 from sharpen.ledger.keys import reply_key
+from sharpen.ledger.payments import Paid, Session
 from sharpen.ledger.store import Ledger
 from sharpen.models.base import Model
 
@@ -46,12 +49,14 @@ class Gateway:
         policy: RetryPolicy | None = None,
         on_retry: Callable[[Retry], None] | None = None,
         repeat: int = 0,
+        account: str = "",
     ) -> None:
         self.models = models
         self.stopping = False
         self.paid_calls = 0
         self._ledger = ledger
         self._budget = budget
+        self._session = Session(account)
         self._policy = policy or RetryPolicy()
         self._on_retry = on_retry
         self._repeat = repeat
@@ -127,12 +132,13 @@ class Gateway:
         return self._ledger.reply(key, claimed=True)
 
     async def _pay(self, role: str, model: Model, request: Request) -> Reply:
-        hold = await self._budget.hold(*model.bound(request))
+        bound = model.bound(request)
+        hold = await self._budget.hold(*bound)
         usage = NOTHING
         try:
             async with self._budget.in_time():
                 reply = await with_retries(
-                    lambda: self._send(model, request),
+                    lambda: self._send(model, request, *bound),
                     policy=self._policy,
                     limiter=self.limiters[model.endpoint],
                     on_retry=self._on_retry,
@@ -147,11 +153,55 @@ class Gateway:
         whole = _whole(reply.text)
         return reply if whole == reply.text else dataclasses.replace(reply, text=whole)
 
-    async def _send(self, model: Model, request: Request) -> Reply:
-        """The call itself. A job that was asked to stop while it queued does not make it any more."""
+    async def _send(self, model: Model, request: Request, tokens: int, money: float | None) -> Reply:
+        """One attempt at the call. A job that was asked to stop while it queued does not make it any more."""
         if self.stopping:
             raise Stopped("stopped")
-        return await model.complete(request)
+        attempt = await self._begin_attempt(tokens, money)
+        try:
+            reply = await model.complete(request)
+        except ModelError as error:
+            if error.counts and error.usage == NOTHING:
+                error.usage = Usage(1, tokens - request.max_tokens, 0, request.max_tokens, money)
+            self._end_attempt(attempt, _cost(error.usage, lost=error.usage.calls))
+            raise
+        except BaseException:  # cancelled, or a defect of the model: what has left may have been answered
+            self._end_attempt(attempt, Paid(1, attempt.tokens, attempt.money, lost=1))
+            raise
+        self._end_attempt(attempt, _cost(reply.usage))
+        return reply
+
+    async def _begin_attempt(self, tokens: int, money: float | None) -> Hold:
+        """Put an attempt on record, so that it counts even if this process is killed before its end."""
+        attempt = await self._budget.begin_attempt(tokens, money)
+        session = self._session
+        session.open_calls += 1
+        session.open_tokens += attempt.tokens
+        session.open_money += attempt.money
+        try:
+            self._ledger.note_payments(session)
+            await self._ledger.committed()
+        except BaseException:  # nothing has left
+            self._end_attempt(attempt, Paid())
+            raise
+        return attempt
+
+    def _end_attempt(self, attempt: Hold, cost: Paid) -> None:
+        self._budget.end_attempt(attempt, cost)
+        session = self._session
+        session.open_calls -= 1
+        session.open_tokens -= attempt.tokens
+        session.open_money = session.open_money - attempt.money if session.open_calls else 0.0
+        session.calls += cost.calls
+        session.tokens += cost.tokens
+        session.money += cost.money
+        session.lost += cost.lost
+        with suppress(StorageError):  # told where the reply is stored, or where the next call would leave
+            self._ledger.note_payments(session)
+
+
+def _cost(usage: Usage, lost: int = 0) -> Paid:
+    return Paid(usage.calls, usage.tokens, usage.money or 0.0, lost)
 
 
 async def _landing(flight: asyncio.Future[Reply]) -> Reply | None:

@@ -20,6 +20,7 @@ from sharpen.engine.retry import Retry, RetryPolicy
 from sharpen.engine.rollouts import Sampling
 from sharpen.engine.shelf import Retention
 from sharpen.engine.spec import JobSpec
+from sharpen.ledger.payments import account_name
 from sharpen.ledger.store import Ledger
 from sharpen.models.base import Model
 
@@ -73,10 +74,12 @@ async def open_job(setup: Setup, folder: Path, ledger_path: Path, how: How) -> A
     opened: list[Model] = []
     try:
         with Ledger(ledger_path) as ledger:
-            budget = Budget(how.caps, lambda: 0.0 if story.replaying else elapsed())
+            account = account_name(folder, ledger_path)
+            budget = Budget(how.caps, lambda: 0.0 if story.replaying else elapsed(), paid=ledger.paid(account))
             gateway = Gateway(
-                setup.models, ledger, budget, policy=how.retry, on_retry=note_retry, repeat=setup.spec.repeat
-            )
+                setup.models, ledger, budget,
+                policy=how.retry, on_retry=note_retry, repeat=setup.spec.repeat, account=account,
+            )  # fmt: skip
             runtime = Runtime(gateway, ledger, story, budget, how.workers, how.max_failures, how.keep)
             job = Job(setup.spec, setup.task, setup.splits, setup.initial, folder, setup.sampling, runtime, progress)
             try:

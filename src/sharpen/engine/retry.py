@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from sharpen.core.errors import HEALS, ModelError, ModelErrorKind
+from sharpen.core.usage import NOTHING, Usage
 from sharpen.engine.limits import LONGEST_PAUSE, Limiter
 
 T = TypeVar("T")
@@ -65,6 +66,7 @@ async def with_retries(
     clock = asyncio.get_running_loop().time
     failures = 0
     spent = 0.0
+    usage = NOTHING
     while True:
         async with limiter.slot() as slot:
             started = clock()
@@ -80,19 +82,22 @@ async def with_retries(
                 slot.succeeded()
                 return result
         failures += 1
+        usage += failure.usage
         spent += clock() - started
         pause = policy.pause(failure, failures, spent, jitter())
         if pause is None:
-            raise _final(failure, failures)
+            raise _final(failure, failures, usage)
         if on_retry is not None:
             on_retry(Retry(failure, failures, pause))
         spent += pause
         await asyncio.sleep(pause)
 
 
-def _final(error: ModelError, failures: int) -> ModelError:
+def _final(error: ModelError, failures: int, usage: Usage) -> ModelError:
+    """The last error, with what all attempts cost."""
     if failures == 1:
         return error
-    last = ModelError(error.kind, f"{error} (gave up after {failures} attempts)", retry_after=error.retry_after)
+    message = f"{error} (gave up after {failures} attempts)"
+    last = ModelError(error.kind, message, retry_after=error.retry_after, usage=usage, counts=error.counts)
     last.__cause__ = error
     return last

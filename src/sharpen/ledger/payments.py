@@ -76,7 +76,7 @@ class Session:
 
 def account_name(folder: Path, ledger: Path) -> str:
     """The account of the job in `folder`, in a ledger."""
-    return Path(os.path.relpath(folder.resolve(), ledger.parent.resolve())).as_posix()
+    return Path(os.path.relpath(folder, ledger.parent)).as_posix()
 
 
 def sum_accounts(connection: sqlite3.Connection) -> dict[str, Paid]:

@@ -35,19 +35,21 @@ _SPENT = frozenset({"insufficient_quota", "billing_hard_limit_reached"})
 _LONGEST = 300
 
 
-def from_status(endpoint: str, status: int, body: Json, headers: Mapping[str, str]) -> ModelError:
-    """The error for an answer with an HTTP status of 400 or more (or one that stands in the body of a 200)."""
+def from_status(
+    endpoint: str, status: int, body: Json, headers: Mapping[str, str], *, counts: bool = False
+) -> ModelError:
+    """The error for an answer with an HTTP status of 400 or more (or one that stands in the body of a 200, which counts as
+    paid: the endpoint did answer)."""
     said, code = _said(body)
     kind = _KINDS.get(status)
     if kind is None:
         kind = ModelErrorKind.UNAVAILABLE if status >= 500 else ModelErrorKind.BAD_REQUEST
     if kind is ModelErrorKind.RATE_LIMITED and code in _SPENT:
         kind = ModelErrorKind.AUTH
-        return ModelError(kind, f"{endpoint} answered {status}: {said} (the account has no credit left)")
+        return ModelError(kind, f"{endpoint} answered {status}: {said} (the account has no credit left)", counts=counts)
     advice = f" ({_ADVICE[kind]})" if kind in _ADVICE else ""
-    return ModelError(
-        kind, f"{endpoint} answered {status}{': ' + said if said else ''}{advice}", retry_after=retry_after(headers)
-    )
+    message = f"{endpoint} answered {status}{': ' + said if said else ''}{advice}"
+    return ModelError(kind, message, retry_after=retry_after(headers), counts=counts)
 
 
 def from_timeout(endpoint: str, seconds: float) -> ModelError:

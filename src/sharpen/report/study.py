@@ -108,6 +108,12 @@ def closing(run: Path) -> Iterator[Block]:
     summary = json.loads((run / "summary.json").read_text(encoding="utf-8"))
     counts = ", ".join(f"{count} {state.replace('_', ' ')}" for state, count in summary["counts"].items())
     yield Text(f"\n{text.plural(summary['total_jobs'], 'job')}: {counts}.")
+    paid = summary.get("paid")
+    if paid and paid["calls"]:
+        lost = (
+            f" ({text.plural(paid['lost_calls'], 'call')} of them without a usable reply)" if paid["lost_calls"] else ""
+        )
+        yield Text(f"Paid: {text.plural(paid['calls'], 'call')}{lost}, {text.plural(paid['tokens'], 'token')}.")
     for job, reason in summary["failures"].items():
         yield Text(f"  {job} failed: {text.short(reason, 200)}", style="red")
     for reason, count in Counter(summary.get("skipped", {}).values()).items():

@@ -36,7 +36,21 @@ class FaultKind(StrEnum):
     BROKEN = "500"
     HANG = "hang"
     MALFORMED = "malformed"
+    """A 200 whose body is no JSON."""
+    TRUNCATED = "truncated"
+    """A 200 whose body ends before the length it announced."""
+    EMPTY = "empty"
+    """A 200 without choices."""
+    UPSTREAM = "upstream"
+    """A 200 that says that the model behind the endpoint failed."""
     DROPPED = "dropped"
+    """The connection is reset instead of an answer."""
+    LATE = "late"
+    """The right answer, `LATENESS` seconds too late."""
+
+
+REFUSALS = (FaultKind.RATE_LIMITED, FaultKind.OVERLOADED, FaultKind.BROKEN)
+LATENESS = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +69,9 @@ def last_message(body: Mapping[str, Json]) -> str:
 
 
 class FakeEndpoint:
-    """The server. `served` counts answered requests and `seen` all of them, by the content that decides the answer."""
+    """The server. `served` counts answered requests and `seen` all of them, by the content that decides the answer. `billed`
+    and `billed_tokens` are what it would send a bill for: everything it did not refuse with an error status, whether the
+    answer could be read or even reached anybody."""
 
     def __init__(
         self,
@@ -77,6 +93,8 @@ class FakeEndpoint:
         self._runner: web.AppRunner | None = None
         self.url = ""
         self.requests = 0
+        self.billed = 0
+        self.billed_tokens = 0
         self.in_flight = 0
         self.most_in_flight = 0
         self.bodies: list[Mapping[str, Json]] = []
@@ -143,8 +161,11 @@ class FakeEndpoint:
         if self._latency:
             await asyncio.sleep(self._latency)
         fault = self._due()
+        if fault is None or fault.kind not in REFUSALS:
+            self.billed += 1
+            self.billed_tokens += sum(self._counts(body))
         if fault is not None:
-            return await self._misbehave(http, fault)
+            return await self._misbehave(http, fault, body)
         self.served[content] += 1
         return web.json_response(self._completion(body, "prompt" in body))
 
@@ -155,13 +176,29 @@ class FakeEndpoint:
                 return fault
         return None
 
-    async def _misbehave(self, http: web.Request, fault: Fault) -> web.StreamResponse:
+    async def _misbehave(self, http: web.Request, fault: Fault, body: Mapping[str, Json]) -> web.StreamResponse:
         match fault.kind:
             case FaultKind.HANG:
                 await asyncio.sleep(3600)
             case FaultKind.DROPPED:
                 if http.transport is not None:
                     http.transport.abort()
+            case FaultKind.LATE:
+                await asyncio.sleep(LATENESS)
+                return web.json_response(self._completion(body, "prompt" in body))
+            case FaultKind.TRUNCATED:
+                response = web.StreamResponse(headers={"Content-Type": "application/json", "Content-Length": "1000"})
+                await response.prepare(http)
+                await response.write(b'{"choices": [')
+                if http.transport is not None:
+                    http.transport.abort()
+                return response
+            case FaultKind.EMPTY:
+                return web.json_response({"id": "reply", "choices": []})
+            case FaultKind.UPSTREAM:
+                error = {"message": "the model behind this endpoint failed", "code": 502}
+                choice = {"index": 0, "finish_reason": "error", "message": {"content": None}, "error": error}
+                return web.json_response({"choices": [choice]})
             case FaultKind.MALFORMED:
                 return web.Response(text='{"choices": [{"mess', content_type="application/json")
             case _:
@@ -178,14 +215,19 @@ class FakeEndpoint:
             "choices": [{"index": 0, "finish_reason": "stop", **said}],
         }
         if self._usage:
-            prompt = body["prompt"] if plain else " ".join(m["content"] for m in body["messages"])
-            counts = {"prompt_tokens": len(prompt.split()), "completion_tokens": len(text.split())}
+            prompt, completion = self._counts(body)
             reply["usage"] = {
-                **counts,
-                "total_tokens": sum(counts.values()),
+                "prompt_tokens": prompt,
+                "completion_tokens": completion,
+                "total_tokens": prompt + completion,
                 "prompt_tokens_details": {"cached_tokens": 1},
             }
         return reply
+
+    def _counts(self, body: Mapping[str, Json]) -> tuple[int, int]:
+        """The tokens of the question and of its answer: words."""
+        prompt = body["prompt"] if "prompt" in body else " ".join(m["content"] for m in body["messages"])
+        return len(prompt.split()), len(self._answer(body).split())
 
 
 def _error(status: int, message: str, *, code: str | None = None, retry_after: str | None = None) -> web.Response:
