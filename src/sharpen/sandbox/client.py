@@ -18,6 +18,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -45,13 +46,25 @@ async def run_program(
     order = Order(files, argv, stdin, limits, mode, packages)
     if not order.fits:
         return Ran("", f"the program's own files take more than {limits.file_mb} MB", None, "files", 0.0, 0.0)
-    with _begin() as ours:
-        ours.setblocking(False)
-        try:
-            await asyncio.get_running_loop().sock_sendall(ours, packed(order.dump()))
-            report = await _report(ours)
-        except (BrokenPipeError, ConnectionResetError):
-            report = None
+    (ours,) = begin(())
+    with ours:
+        await send_order(ours, order)
+        return await report_of(ours)
+
+
+async def send_order(control: socket.socket, order: Order) -> None:
+    """Say what is to be run. A launcher that is gone is met when its report is waited for."""
+    control.setblocking(False)
+    with suppress(BrokenPipeError, ConnectionResetError):
+        await asyncio.get_running_loop().sock_sendall(control, packed(order.dump()))
+
+
+async def report_of(control: socket.socket) -> Ran:
+    """Wait until a run has ended, and tell how."""
+    try:
+        report = await _report(control)
+    except ConnectionResetError:
+        report = None
     return _ran(report)
 
 
@@ -64,7 +77,8 @@ def missing() -> str | None:
     if shutil.which("bwrap") is None:
         return "bubblewrap, which is not installed here (apt install bubblewrap)"
     try:
-        with _begin() as ours:
+        (ours,) = begin(())
+        with ours:
             ours.sendall(packed(_PROBE.dump()))
             ran = _ran(receive(ours))
     except (SandboxFailed, OSError) as error:
@@ -92,16 +106,22 @@ _launcher: _Launcher | None = None
 _starting = threading.Lock()
 
 
-def _begin() -> socket.socket:
-    """Our end of the socket of a new run."""
-    ours, theirs = socket.socketpair()
-    with theirs, _starting:
-        try:
-            socket.send_fds(_our_launcher().socket, [b"run"], [theirs.fileno()])
-        except OSError as error:
+def begin(*channels: Sequence[int]) -> list[socket.socket]:
+    """Our ends of the sockets of new runs that are started together, one for each channel, which may be empty."""
+    pairs = [socket.socketpair() for _ in channels]
+    handles = [[theirs.fileno(), *channel] for (_, theirs), channel in zip(pairs, channels, strict=True)]
+    packet = bytes(len(each) for each in handles)
+    try:
+        with _starting:
+            socket.send_fds(_our_launcher().socket, [packet], [handle for each in handles for handle in each])
+    except OSError as error:
+        for ours, _ in pairs:
             ours.close()
-            raise SandboxFailed(f"the process that starts sandboxes can't be reached: {error}") from error
-    return ours
+        raise SandboxFailed(f"the process that starts sandboxes can't be reached: {error}") from error
+    finally:
+        for _, theirs in pairs:
+            theirs.close()
+    return [ours for ours, _ in pairs]
 
 
 def _our_launcher() -> _Launcher:

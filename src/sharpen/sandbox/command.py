@@ -95,6 +95,10 @@ def bubblewrap(
         command += ["--dev-bind", f"/dev/{device}", f"/dev/{device}"]
     if not places.in_usr:
         command += ["--ro-bind", str(places.prefix), _PYTHON]
+    for path in places.hidden:
+        # Whoever has the tasks has their instances; and a package is there for those who asked for it.
+        shown = root / path.relative_to(places.prefix) if path.is_relative_to(places.prefix) else path
+        command += ["--tmpfs", str(shown), "--remount-ro", str(shown)]
     for path in packages:
         command += ["--ro-bind", str(path), f"{_PACKAGES}/{path.name}"]
     command += ["--size", str(limits.file_mb * _MEGABYTE), "--tmpfs", WORK, "--symlink", WORK, "/tmp"]

@@ -19,6 +19,8 @@ from typing import Any, Literal
 from sharpen.core.errors import UsageError
 
 HEADER = struct.Struct("!Q")
+MOST_HANDLES = 6
+"""That the launcher takes at one time: a socket and two ends of pipes for each of two runs."""
 _PAGE = 4096
 
 Reason = Literal["", "time", "cpu", "memory", "processes", "files", "output", "killed"]
@@ -43,7 +45,9 @@ class Limits:
     file_mb: int = 16
     """All files in the working folder; in unsafe mode, each of them."""
     output_kb: int = 256
-    """Standard output and standard error together."""
+    """Standard output and standard error together; in a conversation, one answer."""
+    call_seconds: float = 10.0
+    """In a conversation: time on the clock for one answer, the first aside, which waits for the program to start."""
 
     def __post_init__(self) -> None:
         for name, value in asdict(self).items():

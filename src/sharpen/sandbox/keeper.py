@@ -29,15 +29,35 @@ _GRACE = 2.0
 _PIECE = 1 << 16
 
 
-def keep(control: socket.socket, places: Places) -> None:
-    """Carry out the order that comes over `control`, and report over it."""
+@dataclass
+class Connection:
+    """What connects a run with its caller: `control`, over which the order comes and the report goes, and where the
+    two hold a conversation, the ends of the pipes that become the program's standard input and output."""
+
+    control: socket.socket
+    channel: tuple[int, int] | None
+
+    def close(self) -> None:
+        self.control.close()
+        self.close_channel()
+
+    def close_channel(self) -> None:
+        for descriptor in self.channel or ():
+            os.close(descriptor)
+        self.channel = None
+
+
+def keep(connection: Connection, places: Places) -> None:
+    """Carry out the order that comes over a connection, and report over it."""
     adopt_orphans()
+    control = connection.control
     message = receive(control)
     if message is None:
         return
     order = Order.load(message)
     try:
-        started = start(order, places)
+        started = start(order, places, connection.channel)
+        connection.close_channel()
         try:
             report = asdict(_watched(order, started, control))
         finally:
@@ -83,7 +103,7 @@ def _watched(order: Order, started: Started, control: socket.socket) -> Ran:
     stopped = _until_ended(order.limits, started, control, output, begun + order.limits.seconds)
     seconds = time.monotonic() - begun
     # Who is killed takes with it what nobody has waited for; so that is looked up before.
-    cpu = usage.tally(started.process).cpu_seconds if stopped and proc_is_ours() else 0.0
+    cpu = usage.tally(started.process).cpu_seconds if stopped not in ("", "killed") and proc_is_ours() else 0.0
     cpu = max(cpu, _bury(started))
     for stream in (started.stdout, started.stderr):
         output.take(stream)

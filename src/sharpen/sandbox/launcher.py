@@ -1,7 +1,8 @@
 """The process that sandboxes are started from: small, so that forking it costs little; single-threaded, so that it is safe.
 
 Run as `python -m sharpen.sandbox.launcher FD`, with a socket to its parent as FD. Every packet on it carries the socket of
-one run, for which a keeper is forked as soon as a processor is free. If the parent goes, so does everything.
+one run, or of several that belong together, for which keepers are forked as soon as a processor is free: those that belong
+together at once, since one may wait for the other. If the parent goes, so does everything.
 """
 
 from __future__ import annotations
@@ -15,10 +16,12 @@ import socket
 import sys
 import time
 from collections import deque
+from collections.abc import Sequence
 from contextlib import suppress
 
 from sharpen.sandbox import usage
-from sharpen.sandbox.keeper import keep
+from sharpen.sandbox.contract import MOST_HANDLES
+from sharpen.sandbox.keeper import Connection, keep
 from sharpen.sandbox.places import Places, arrive_at_own_proc, found, leave_for_own_proc, proc_is_ours, staged
 from sharpen.sandbox.starting import adopt_orphans, die_with_parent, warm_up
 
@@ -57,7 +60,7 @@ def serve(handle: int) -> None:
     signal.signal(signal.SIGCHLD, lambda *_: None)
     signal.set_wakeup_fd(woken, warn_on_full_buffer=False)
     parent = socket.socket(fileno=handle)
-    waiting: deque[socket.socket] = deque()
+    waiting: deque[list[Connection]] = deque()
     keepers: set[int] = set()
     slots = len(os.sched_getaffinity(0))
     while True:
@@ -66,12 +69,14 @@ def serve(handle: int) -> None:
             os.read(waker, 4096)
             _reap(keepers)
         if handle in ready:
-            packet, handles, _, _ = socket.recv_fds(parent, 16, 1, _CLOSE_ON_EXEC)
+            packet, handles, _, _ = socket.recv_fds(parent, 16, MOST_HANDLES, _CLOSE_ON_EXEC)
             if not packet:
                 break
-            waiting.append(socket.socket(fileno=handles[0]))
+            waiting.append(_connections(packet, handles))
         while waiting and len(keepers) < slots:
-            keepers.add(_fork_keeper(waiting, places, (handle, waker, woken)))
+            together = waiting.popleft()
+            while together:
+                keepers.add(_fork_keeper(together.pop(0), (together, *waiting), places, (handle, waker, woken)))
     # A parent that is gone has hung up on its keepers too, which then tidy up. Who takes too long dies with this process.
     until = time.monotonic() + _FAREWELL
     while keepers and time.monotonic() < until:
@@ -79,23 +84,34 @@ def serve(handle: int) -> None:
         _reap(keepers)
 
 
-def _fork_keeper(waiting: deque[socket.socket], places: Places, mine: tuple[int, ...]) -> int:
-    control = waiting.popleft()
+def _connections(packet: bytes, handles: list[int]) -> list[Connection]:
+    """The connections that a packet carries, one for each run; its bytes say how many handles each has."""
+    connections, rest = [], iter(handles)
+    for count in packet:
+        control, *channel = (next(rest) for _ in range(count))
+        connections.append(Connection(socket.socket(fileno=control), (channel[0], channel[1]) if channel else None))
+    return connections
+
+
+def _fork_keeper(
+    connection: Connection, waiting: Sequence[Sequence[Connection]], places: Places, mine: tuple[int, ...]
+) -> int:
     launcher = os.getpid()
     keeper = os.fork()
     if keeper:
-        control.close()
+        connection.close()
         return keeper
     try:
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         die_with_parent(launcher)
-        # The sockets of other runs must be held by nobody else, or their ends would go unnoticed.
-        for other in waiting:
-            other.close()
+        # The connections of other runs must be held by nobody else, or their ends would go unnoticed.
+        for group in waiting:
+            for other in group:
+                other.close()
         for descriptor in mine:
             os.close(descriptor)
-        keep(control, places)
+        keep(connection, places)
     finally:
         os._exit(0)
 

@@ -31,6 +31,8 @@ class Places:
     """The interpreter, relative to `prefix`."""
     libraries: tuple[Path, ...]
     """Folders with packages."""
+    hidden: tuple[Path, ...] = ()
+    """Folders with packages that a program would see beside the interpreter."""
     unfit: str = ""
     """Why the interpreter can't be shown to a program, where that is so."""
 
@@ -56,8 +58,12 @@ def found() -> Places:
     if not executable.is_relative_to(prefix):
         executable = Path(os.path.realpath(prefix / "bin" / f"python3.{sys.version_info.minor}"))
     libraries = dict.fromkeys(Path(sysconfig.get_path(kind)) for kind in ("platlib", "purelib"))
+    version = f"python3.{sys.version_info.minor}"
+    beside = [prefix / "lib" / version / "site-packages", Path("/usr/lib/python3/dist-packages")]
+    beside += [Path("/usr/local/lib") / version / name for name in ("site-packages", "dist-packages")]
+    seen = [path for path in dict.fromkeys((*libraries, *beside)) if path.is_dir() and _is_below(path, prefix, "/usr")]
     # All below the prefix is shown to the program, so it must not be more than an interpreter.
-    places = Places(prefix, executable.relative_to(prefix), tuple(libraries))
+    places = Places(prefix, executable.relative_to(prefix), tuple(libraries), tuple(seen))
     home = Path(os.path.realpath(os.path.expanduser("~")))
     if home.is_relative_to(prefix) and not places.in_usr:
         return replace(places, unfit=f"this Python is installed in {prefix}, and the home folder would be seen with it")
@@ -73,7 +79,14 @@ def staged(places: Places) -> Places:
     except OSError:  # a container that forbids mounting forbids sandboxes too, and those then say so
         return places
     prefix = places.prefix if places.in_usr else targets[0]
-    return replace(places, prefix=prefix, libraries=tuple(targets[1:]))
+    moved = (
+        prefix / path.relative_to(places.prefix) if _is_below(path, places.prefix) else path for path in places.hidden
+    )
+    return replace(places, prefix=prefix, libraries=tuple(targets[1:]), hidden=tuple(moved))
+
+
+def _is_below(path: Path, *folders: str | Path) -> bool:
+    return any(path.is_relative_to(folder) for folder in folders)
 
 
 def _bound(places: Places) -> list[Path]:

@@ -54,11 +54,16 @@ class Started:
             shutil.rmtree(self.folder, ignore_errors=True)
 
 
-def start(order: Order, places: Places) -> Started:
+Channel = tuple[int, int] | None
+"""The ends of pipes that become a program's standard input and output, where it has a conversation with its caller."""
+
+
+def start(order: Order, places: Places, channel: Channel) -> Started:
     """Start what is ordered."""
     packages = _packages(order, places)
     user = spare_id() if os.geteuid() == 0 else None
-    return (_start_unsafe if order.mode is Mode.UNSAFE else _start_sandboxed)(order, places, packages, user)
+    how = _start_unsafe if order.mode is Mode.UNSAFE else _start_sandboxed
+    return how(order, places, packages, user, channel)
 
 
 def warm_up() -> None:
@@ -110,7 +115,9 @@ def _packages(order: Order, places: Places) -> list[Path]:
     return found
 
 
-def _start_sandboxed(order: Order, places: Places, packages: Sequence[Path], user: int | None) -> Started:
+def _start_sandboxed(
+    order: Order, places: Places, packages: Sequence[Path], user: int | None, channel: Channel
+) -> Started:
     if places.unfit:
         raise SandboxFailed(places.unfit)
     bwrap, rules = _bwrap(), _held(seccomp.filter_bytes())
@@ -120,14 +127,16 @@ def _start_sandboxed(order: Order, places: Places, packages: Sequence[Path], use
         bwrap, order.argv, order.limits, places, packages, files=files, status=status, filter=rules
     )
     given = [status, rules, *files.values()]
-    process, stdout, stderr = _launch(argv, {}, order.stdin, given, user, "/")
+    process, stdout, stderr = _launch(argv, {}, order.stdin, given, user, "/", channel)
     for descriptor in given:
         os.close(descriptor)
     os.set_blocking(report, False)
     return Started(process, stdout, stderr, report, own_processes=2)
 
 
-def _start_unsafe(order: Order, places: Places, packages: Sequence[Path], user: int | None) -> Started:
+def _start_unsafe(
+    order: Order, places: Places, packages: Sequence[Path], user: int | None, channel: Channel
+) -> Started:
     folder = Path(tempfile.mkdtemp(prefix="sharpen-unsafe-"))
     library = folder / ".packages"
     library.mkdir()
@@ -153,7 +162,7 @@ def _start_unsafe(order: Order, places: Places, packages: Sequence[Path], user: 
     report, unused = os.pipe()
     os.close(unused)
     try:
-        process, stdout, stderr = _launch(argv, variables, order.stdin, [], user, str(folder))
+        process, stdout, stderr = _launch(argv, variables, order.stdin, [], user, str(folder), channel)
     except SandboxFailed:
         shutil.rmtree(folder, ignore_errors=True)
         raise
@@ -185,11 +194,19 @@ def _keep_only(kept: Sequence[int]) -> None:
 
 
 def _launch(
-    argv: Sequence[str], variables: dict[str, str], stdin: bytes, given: Sequence[int], user: int | None, folder: str
+    argv: Sequence[str],
+    variables: dict[str, str],
+    stdin: bytes,
+    given: Sequence[int],
+    user: int | None,
+    folder: str,
+    channel: Channel,
 ) -> tuple[int, int, int]:
     """Fork, and become `argv` in a session of its own: the process, and the ends to read its output from."""
-    source = _held(stdin)
     (stdout, out), (stderr, err), (trouble, tell) = os.pipe(), os.pipe(), os.pipe()
+    source = _held(stdin) if channel is None else os.dup(channel[0])
+    if channel is not None:
+        os.dup2(channel[1], out, inheritable=False)
     keeper = os.getpid()
     process = os.fork()
     if process == 0:

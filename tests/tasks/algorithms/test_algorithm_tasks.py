@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import math
 import random
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -32,8 +35,14 @@ def played(task: AlgorithmTask, source: str, seed: int) -> float:
     exec(source, space)
     random.seed(seed)
     instance = task.instance(seed)
-    answer = type(task).play(space[task.entry], instance)  # type: ignore[arg-type]
-    return task.value(instance, answer)
+    function: Callable[..., Any] = space[task.entry]  # type: ignore[assignment]
+    game = type(task).play(instance)
+    calls = next(game)
+    while True:
+        try:
+            calls = game.send(json.loads(json.dumps([function(*arguments) for arguments in calls])))
+        except StopIteration as end:
+            return task.value(instance, end.value)
 
 
 @pytest.mark.parametrize("name", NAMES)

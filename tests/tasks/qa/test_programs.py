@@ -98,7 +98,7 @@ def test_wrong_programs_score_nothing_and_say_why(humaneval: CodeTask, body: str
 def test_an_endless_program_is_ended(humaneval: CodeTask, monkeypatch: pytest.MonkeyPatch) -> None:
     from sharpen.sandbox import Limits
 
-    monkeypatch.setattr("sharpen.tasks.qa.code._LIMITS", Limits(seconds=1.0))
+    monkeypatch.setattr("sharpen.tasks.qa.code.LIMITS", Limits(seconds=1.0))
     found = result_of(humaneval, "```python\ndef double(number):\n    while True: pass\n```")
     assert (found.hard, found.soft) == (0.0, 0.0) and "too long" in found.feedback
 

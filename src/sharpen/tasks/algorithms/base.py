@@ -1,20 +1,19 @@
 """What all algorithm tasks have in common: instances from a seed, programs run in the sandbox, and how they are scored.
 
-An item names an instance by its seed; a rollout makes the instance, runs the candidate's `program.py` on it in the
-sandbox, and takes back an answer and nothing else. Validity and value are computed here, in our own process, from the
-instance and the answer. The score is the value beside a reference that was computed beforehand (`references.json`), at
-most 1; raw values are kept as measures. A program that is against the rules, crashes, takes too long or answers
-nonsense scores 0, with the reason as feedback. No model is called, so neither calls nor tokens bound a training: steps
+An item names an instance by its seed; a rollout makes the instance and plays it here, in our own process, decision by
+decision. The candidate's `program.py` is in the sandbox, in a process that holds no instance: it is asked about one decision
+at a time, with what may be known at that moment, and gives back plain numbers. Validity and value are computed here, too.
+The score is the value beside a reference that was computed beforehand (`references.json`), at most 1; raw values are kept
+as measures. A program that crashes, takes too long, answers nonsense or is against the rules, which are there to give an
+early message, scores 0, with the reason as feedback. No model is called, so neither calls nor tokens bound a training: steps
 and seconds do.
 """
 
 from __future__ import annotations
 
-import inspect
 import json
 import math
-import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar
@@ -26,14 +25,17 @@ from sharpen.core.item import Item
 from sharpen.core.outcome import Outcome, scored
 from sharpen.core.rng import Stream
 from sharpen.core.task import Attempt, Brief, Requirements, Splits, Task
-from sharpen.sandbox import Limits, Mode, Ran, missing, run_program
+from sharpen.sandbox import Conversation, Limits, Mode, NoAnswer, Order, missing, open_conversations
 from sharpen.tasks.algorithms import rules
 from sharpen.tasks.splitting import Deal
 
 PART = "program.py"
 Instance = Mapping[str, Any]
+Game = Generator[Sequence[tuple[Any, ...]], list[Json], Json]
+"""How an instance is played: it yields the calls of a decision, gets what each returned, and ends with the answer."""
 
-_REASONS = {
+_LONGEST = 300
+_REASONS: dict[str, str] = {
     "time": "took too long",
     "cpu": "took too long",
     "memory": "needed too much memory",
@@ -49,17 +51,16 @@ class Invalid(Exception):
 
 
 class AlgorithmTask(Task):
-    """A task of this family gives what is declared here, `instance`, `play` and `value`. `play(function, instance)` goes
-    into the sandbox as it is written, so it stands on the module's level and uses nothing but the standard library."""
+    """A task of this family gives what is declared here, `instance`, `play` and `value`."""
 
-    version = "2"
+    version = "3"
     """Goes up with the rules, too: what is against them now must not keep the score it had."""
     calls_per_rollout = 0
     signature: ClassVar[str]
     """The function a program must have, such as `pack(n, seed)`."""
     start: ClassVar[str]
     """The program training starts from: valid and mediocre."""
-    play: ClassVar[Callable[[Callable[..., Any], Instance], Any]]
+    play: ClassVar[Callable[[Instance], Game]]
     measure: ClassVar[str]
     """What is counted, as it is called among the measures."""
     maximise: ClassVar[bool] = False
@@ -105,18 +106,28 @@ class AlgorithmTask(Task):
         if against is not None:
             return scored(item.id, 0.0, feedback=against)
         seed = int(str(item.inputs["seed"]))
-        instance, word = self.instance(seed), secrets.token_hex(8)
-        given = {"word": word, "entry": self.entry, "instance": instance}
-        limits = Limits(seconds=4.0 * self.cpu_seconds, cpu_seconds=self.cpu_seconds, memory_mb=512, processes=1)
-        ran = await run_program(
-            {"main.py": _harness(), "play.py": _source(type(self).play), PART: source},
-            ("python", "main.py"), stdin=json.dumps(given).encode(), limits=limits, mode=self.mode,
-        )  # fmt: skip
+        instance = self.instance(seed)
         try:
-            value = self.value(instance, _answer(ran, word))
+            value = self.value(instance, await self._answer(source, instance))
         except Invalid as error:
             return scored(item.id, 0.0, feedback=str(error))
         return self._outcome(item, value)
+
+    async def _answer(self, source: str, instance: Instance) -> Json:
+        """What a program comes to on an instance; `Invalid` says why it comes to nothing."""
+        clock = 4.0 * self.cpu_seconds
+        limits = Limits(
+            seconds=clock, call_seconds=clock, cpu_seconds=self.cpu_seconds, memory_mb=512, processes=1, output_kb=256
+        )
+        files = {"main.py": _harness(), PART: source}
+        try:
+            async with open_conversations(Order(files, ("python", "main.py"), b"", limits, self.mode, ())) as (
+                program,
+            ):
+                _values(await program.ask(self.entry), 1)
+                return await _played(type(self).play(instance), program)
+        except NoAnswer as error:
+            raise Invalid(f"the program {_REASONS[error.reason]}" if error.reason else str(error)) from None
 
     def answers(self, item: Item) -> tuple[str, ...]:
         return ()
@@ -171,6 +182,21 @@ def finite(value: object, what: str) -> float:
     return float(value)
 
 
+def numbers(values: Sequence[Json]) -> list[float]:
+    """Values as numbers that can be compared, infinite ones among them; False counts as 0, True as 1."""
+    for value in values:
+        if not isinstance(value, int | float) or value != value:
+            raise Invalid(f"the function must return a number, got {str(value)[:60]!r}")
+    return [value + 0 for value in values]
+
+
+def comparable(values: Sequence[Json]) -> list[Any]:
+    """Values that can be put in order: all numbers, or all of them tuples of numbers."""
+    if not all(isinstance(value, list) for value in values):
+        return numbers(values)
+    return [numbers(value) for value in values]
+
+
 def distances(points: Sequence[Sequence[float]]) -> list[list[float]]:
     return [[math.dist(a, b) for b in points] for a in points]
 
@@ -180,25 +206,24 @@ def _harness() -> str:
     return Path(__file__).with_name("inside.py").read_text(encoding="utf-8")
 
 
-@cache
-def _source(play: Callable[..., Any]) -> str:
-    return "from __future__ import annotations\n\n" + inspect.getsource(play)
+async def _played(game: Game, program: Conversation) -> Json:
+    """Play a game to its end, asking the program for every decision."""
+    calls = next(game)
+    while True:
+        values = _values(await program.ask(calls), len(calls))
+        try:
+            calls = game.send(values)
+        except StopIteration as end:
+            return end.value
 
 
-def _answer(ran: Ran, word: str) -> Json:
-    """What the program answered; `Invalid` says why there is no answer."""
-    line = next((line for line in ran.stdout.splitlines() if line.startswith(f"{word} ")), None)
-    if line is None or ran.reason in ("time", "cpu"):
-        raise Invalid(f"the program {_REASONS.get(ran.reason, 'ended without an answer')}")
-    try:
-        said = json.loads(line[len(word) :], parse_constant=_no_number)
-    except (ValueError, RecursionError) as error:
-        raise Invalid(f"the answer can't be read: {error}") from None
-    if not isinstance(said, dict) or "answer" not in said:
-        wrong, at = (said.get("error"), said.get("line")) if isinstance(said, dict) else (None, None)
-        raise Invalid(f"line {at}: {wrong}" if at else str(wrong or "no answer"))
-    return said["answer"]
-
-
-def _no_number(name: str) -> Json:
-    raise ValueError(f"{name} is not a number")
+def _values(reply: Json, count: int) -> list[Json]:
+    """What the program returned for each of `count` calls; `Invalid` with the program's own error where it raised one."""
+    if isinstance(reply, dict) and "error" in reply:
+        line = reply.get("line")
+        raise Invalid(
+            f"line {line}: {reply['error']}"[:_LONGEST] if type(line) is int else str(reply["error"])[:_LONGEST]
+        )
+    if not isinstance(reply, list) or len(reply) != count:
+        raise Invalid(f"the program must answer {count} calls with as many values")
+    return reply

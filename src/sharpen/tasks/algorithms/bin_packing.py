@@ -7,23 +7,21 @@ bins that could hold the sum of all sizes: no packing has fewer, and one as good
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import Any
 
 from sharpen.core.digest import Json
-from sharpen.tasks.algorithms.base import AlgorithmTask, Instance, Invalid, choices, drawn
+from sharpen.tasks.algorithms.base import AlgorithmTask, Game, Instance, Invalid, choices, comparable, drawn
 
 CAPACITY, ITEMS = 100, 300
 
 
-def play(priority: Callable[..., Any], instance: Instance) -> Any:
+def play(instance: Instance) -> Game:
     capacity: int = instance["capacity"]
     rooms: list[int] = []
     where: list[int] = []
     for size in instance["sizes"]:
         fitting = sorted({room for room in rooms if room >= size} | {capacity})
-        liking = {room: priority(size, room, capacity) for room in fitting}
-        best = max(liking, key=liking.__getitem__)
+        liking = comparable((yield [(size, room, capacity) for room in fitting]))
+        best = fitting[liking.index(max(liking))]
         if best == capacity:
             rooms.append(capacity)
         bin_number = rooms.index(best)

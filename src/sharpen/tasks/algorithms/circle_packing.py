@@ -7,11 +7,9 @@ The start is 26 cells of a six by six grid, 26/12 in all. The best sum of radii 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import Any
 
 from sharpen.core.digest import Json
-from sharpen.tasks.algorithms.base import AlgorithmTask, Instance, Invalid, finite
+from sharpen.tasks.algorithms.base import AlgorithmTask, Game, Instance, Invalid, finite
 
 CIRCLES = 26
 BEST_KNOWN = 2.63586
@@ -19,8 +17,9 @@ TOLERANCE = 1e-9
 """How far circles may reach into each other or over the edge: rounding, no more."""
 
 
-def play(pack: Callable[..., Any], instance: Instance) -> Any:
-    return [[float(x), float(y), float(r)] for x, y, r in pack(instance["n"], instance["seed"])]
+def play(instance: Instance) -> Game:
+    (circles,) = yield [(instance["n"], instance["seed"])]
+    return circles
 
 
 def _grid() -> str:

@@ -7,30 +7,27 @@ open site. The reference is the optimum, by integer programming.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import Any
 
 from sharpen.core.digest import Json
-from sharpen.tasks.algorithms.base import AlgorithmTask, Instance, Invalid, drawn
+from sharpen.tasks.algorithms.base import AlgorithmTask, Game, Instance, Invalid, drawn, numbers
 
 SITES, CUSTOMERS = 20, 60
 
 
-def play(gain: Callable[..., Any], instance: Instance) -> Any:
-    import math
-
+def play(instance: Instance) -> Game:
     far = [[math.dist(site, customer) for customer in instance["customers"]] for site in instance["sites"]]
     prices = instance["prices"]
     opened: list[int] = []
     ways = [max(column) for column in zip(*far, strict=True)]
     while len(opened) < len(far):
-        value = {}
-        for site in range(len(far)):
+        closed = [site for site in range(len(far)) if site not in opened]
+        calls = []
+        for site in closed:
             nearer = [now - way for now, way in zip(ways, far[site], strict=True) if way < now]
-            if site not in opened:
-                value[site] = gain(sum(nearer), prices[site], len(nearer), len(opened))
-        best = max(value, key=value.__getitem__)
-        if opened and not value[best] > 0:
+            calls.append((sum(nearer), prices[site], len(nearer), len(opened)))
+        gains = numbers((yield calls))
+        best = closed[gains.index(max(gains))]
+        if opened and not max(gains) > 0:
             break
         opened.append(best)
         ways = [min(pair) for pair in zip(ways, far[best], strict=True)]

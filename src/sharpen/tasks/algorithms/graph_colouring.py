@@ -6,16 +6,13 @@ So 6 colours suffice: that is the reference.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 from sharpen.core.digest import Json
-from sharpen.tasks.algorithms.base import AlgorithmTask, Instance, Invalid, choices, drawn
+from sharpen.tasks.algorithms.base import AlgorithmTask, Game, Instance, Invalid, choices, comparable, drawn
 
 VERTICES, COLOURS, DENSITY = 50, 6, 0.45
 
 
-def play(priority: Callable[..., Any], instance: Instance) -> Any:
+def play(instance: Instance) -> Game:
     near: list[set[int]] = [set() for _ in range(instance["vertices"])]
     for one, other in instance["edges"]:
         near[one].add(other)
@@ -23,12 +20,13 @@ def play(priority: Callable[..., Any], instance: Instance) -> Any:
     colours: dict[int, int] = {}
     while len(colours) < len(near):
         left = [vertex for vertex in range(len(near)) if vertex not in colours]
-        urgency = {}
+        calls = []
         for vertex in left:
             around = [colours[other] for other in near[vertex] if other in colours]
             degree = len(near[vertex])
-            urgency[vertex] = priority(len(set(around)), degree, degree - len(around), len(left))
-        vertex = max(urgency, key=urgency.__getitem__)
+            calls.append((len(set(around)), degree, degree - len(around), len(left)))
+        urgency = comparable((yield calls))
+        vertex = left[urgency.index(max(urgency))]
         taken = {colours[other] for other in near[vertex] if other in colours}
         colours[vertex] = next(colour for colour in range(len(near)) if colour not in taken)
     return [colours[vertex] for vertex in range(len(near))]

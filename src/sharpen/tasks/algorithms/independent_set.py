@@ -5,28 +5,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 from sharpen.core.digest import Json
-from sharpen.tasks.algorithms.base import AlgorithmTask, Instance, Invalid, drawn
+from sharpen.tasks.algorithms.base import AlgorithmTask, Game, Instance, Invalid, comparable, drawn
 
 VERTICES, DENSITY = 80, 0.08
 
 
-def play(priority: Callable[..., Any], instance: Instance) -> Any:
+def play(instance: Instance) -> Game:
     near: list[set[int]] = [set() for _ in range(instance["vertices"])]
     for one, other in instance["edges"]:
         near[one].add(other)
         near[other].add(one)
     left, taken = set(range(len(near))), []
     while left:
-        worth = {}
+        calls = []
         for vertex in sorted(left):
             still = near[vertex] & left
             around = sum(len(near[other] & left) for other in still)
-            worth[vertex] = priority(len(near[vertex]), len(still), around, len(left))
-        best = max(worth, key=worth.__getitem__)
+            calls.append((len(near[vertex]), len(still), around, len(left)))
+        worth = comparable((yield calls))
+        best = sorted(left)[worth.index(max(worth))]
         taken.append(best)
         left -= near[best] | {best}
     return taken

@@ -6,16 +6,13 @@ does. The reference is the shortest schedule that simulated annealing found in f
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 from sharpen.core.digest import Json
-from sharpen.tasks.algorithms.base import AlgorithmTask, Instance, Invalid, choices, drawn
+from sharpen.tasks.algorithms.base import AlgorithmTask, Game, Instance, Invalid, choices, comparable, drawn
 
 JOBS, MACHINES = 8, 5
 
 
-def play(priority: Callable[..., Any], instance: Instance) -> Any:
+def play(instance: Instance) -> Game:
     jobs = instance["jobs"]
     done, ready, free = [0] * len(jobs), [0] * len(jobs), [0] * instance["machines"]
     load = [sum(time for job in jobs for machine, time in job if machine == number) for number in range(len(free))]
@@ -24,13 +21,14 @@ def play(priority: Callable[..., Any], instance: Instance) -> Any:
         waiting = [job for job in range(len(jobs)) if done[job] < len(jobs[job])]
         begins = {job: max(ready[job], free[jobs[job][done[job]][0]]) for job in waiting}
         now = min(begins.values())
-        urgency = {}
-        for job in waiting:
-            if begins[job] == now:
-                machine, time = jobs[job][done[job]]
-                rest = [later for _, later in jobs[job][done[job] :]]
-                urgency[job] = priority(time, sum(rest), len(rest), now - ready[job], load[machine])
-        chosen = max(urgency, key=urgency.__getitem__)
+        startable = [job for job in waiting if begins[job] == now]
+        calls = []
+        for job in startable:
+            machine, time = jobs[job][done[job]]
+            rest = [later for _, later in jobs[job][done[job] :]]
+            calls.append((time, sum(rest), len(rest), now - ready[job], load[machine]))
+        urgency = comparable((yield calls))
+        chosen = startable[urgency.index(max(urgency))]
         machine, time = jobs[chosen][done[chosen]]
         ready[chosen] = free[machine] = now + time
         load[machine] -= time

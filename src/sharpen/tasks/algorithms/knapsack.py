@@ -5,24 +5,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 from sharpen.core.digest import Json
-from sharpen.tasks.algorithms.base import AlgorithmTask, Instance, Invalid, drawn
+from sharpen.tasks.algorithms.base import AlgorithmTask, Game, Instance, Invalid, comparable, drawn
 
 THINGS = 50
 
 
-def play(priority: Callable[..., Any], instance: Instance) -> Any:
+def play(instance: Instance) -> Game:
     room, things = instance["capacity"], dict(enumerate(instance["things"]))
     taken: list[int] = []
     while True:
         things = {number: thing for number, thing in things.items() if thing[1] <= room}
         if not things:
             return taken
-        worth = {number: priority(*thing, room, len(things)) for number, thing in things.items()}
-        best = max(worth, key=worth.__getitem__)
+        worth = comparable((yield [(*thing, room, len(things)) for thing in things.values()]))
+        best = list(things)[worth.index(max(worth))]
         room -= things.pop(best)[1]
         taken.append(best)
 

@@ -6,20 +6,18 @@ beforehand, by integer programming, to within one in a hundred.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 from sharpen.core.digest import Json
-from sharpen.tasks.algorithms.base import AlgorithmTask, Instance, choices, drawn
+from sharpen.tasks.algorithms.base import AlgorithmTask, Game, Instance, choices, comparable, drawn
 
 JOBS, MACHINES = 60, 5
 
 
-def play(badness: Callable[..., Any], instance: Instance) -> Any:
+def play(instance: Instance) -> Game:
     loads, where = [0] * instance["machines"], []
     for times in instance["times"]:
         fastest, mean, busiest = min(times), sum(loads) / len(loads), max(loads)
-        bad = [badness(load, time, fastest, mean, busiest) for load, time in zip(loads, times, strict=True)]
+        calls = [(load, time, fastest, mean, busiest) for load, time in zip(loads, times, strict=True)]
+        bad = comparable((yield calls))
         best = bad.index(min(bad))
         loads[best] += times[best]
         where.append(best)

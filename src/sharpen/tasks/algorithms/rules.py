@@ -1,10 +1,8 @@
 """The rules of the game: what a candidate's program may use, read off its source before it runs.
 
-The sandbox keeps the machine safe and the scorer checks every answer; what neither sees is a program that looks around
-in the process it runs in, for items of an online problem that have not arrived yet. So a program has a few modules to
-compute with, and no names that lead out of it: underscores in front, frames, whatever reaches attributes or runs code
-by text, and the methods that Python calls behind a program's back. A rule holds wherever a name may stand: in an
-import, an argument, an `as`.
+They give an early message with a line to a program that could not do what it tries to: look around in its process, reach the
+machine, import what is not there. No promise rests on them. Whatever gets past them finds nothing: the instance is not in
+the program's process, the machine is behind the sandbox, and an answer is judged outside.
 """
 
 from __future__ import annotations

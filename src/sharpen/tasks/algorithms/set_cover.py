@@ -6,28 +6,26 @@ programming.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 from sharpen.core.digest import Json
-from sharpen.tasks.algorithms.base import AlgorithmTask, Instance, Invalid, drawn
+from sharpen.tasks.algorithms.base import AlgorithmTask, Game, Instance, Invalid, comparable, drawn
 
 ELEMENTS, SETS = 80, 60
 
 
-def play(priority: Callable[..., Any], instance: Instance) -> Any:
+def play(instance: Instance) -> Game:
     sets, prices = [set(members) for members in instance["sets"]], instance["prices"]
     left: set[int] = set(range(instance["elements"]))
     bought: list[int] = []
     while left:
         useful = [number for number, members in enumerate(sets) if members & left]
         rare = {element: sum(element in sets[number] for number in useful) for element in left}
-        worth = {}
+        calls = []
         for number in useful:
             new = sets[number] & left
             rarest = min(rare[element] for element in new)
-            worth[number] = priority(len(new), len(sets[number]), prices[number], rarest)
-        bought.append(max(worth, key=worth.__getitem__))
+            calls.append((len(new), len(sets[number]), prices[number], rarest))
+        worth = comparable((yield calls))
+        bought.append(useful[worth.index(max(worth))])
         left -= sets[bought[-1]]
     return bought
 

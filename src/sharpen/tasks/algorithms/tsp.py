@@ -6,27 +6,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import Any
 
 from sharpen.core.digest import Json
-from sharpen.tasks.algorithms.base import AlgorithmTask, Instance, Invalid, choices, drawn
+from sharpen.tasks.algorithms.base import AlgorithmTask, Game, Instance, Invalid, choices, comparable, distances, drawn
 
 CITIES = 50
 
 
-def play(badness: Callable[..., Any], instance: Instance) -> Any:
-    import math
-
-    cities = instance["cities"]
-    far = [[math.dist(a, b) for b in cities] for a in cities]
-    sums, left, tour = [sum(row) for row in far], set(range(1, len(cities))), [0]
+def play(instance: Instance) -> Game:
+    far = distances(instance["cities"])
+    sums, left, tour = [sum(row) for row in far], list(range(1, len(far))), [0]
     while left:
         here, count = tour[-1], len(left)
         sums = [total - row[here] for total, row in zip(sums, far, strict=True)]
-        best = min(sorted(left), key=lambda city: badness(far[here][city], far[city][0], sums[city] / count, count))
-        left.remove(best)
-        tour.append(best)
+        bad = comparable((yield [(far[here][city], far[city][0], sums[city] / count, count) for city in left]))
+        tour.append(left.pop(bad.index(min(bad))))
     return tour
 
 

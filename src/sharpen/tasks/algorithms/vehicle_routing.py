@@ -8,30 +8,27 @@ drives home when nothing fits any more. The reference is the best of many runs o
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import Any
 
 from sharpen.core.digest import Json
-from sharpen.tasks.algorithms.base import AlgorithmTask, Instance, Invalid, choices, drawn
+from sharpen.tasks.algorithms.base import AlgorithmTask, Game, Instance, Invalid, choices, comparable, distances, drawn
 
 CUSTOMERS, CAPACITY = 30, 30
 
 
-def play(badness: Callable[..., Any], instance: Instance) -> Any:
-    import math
-
-    places, demands, capacity = instance["places"], instance["demands"], instance["capacity"]
-    far = [[math.dist(a, b) for b in places] for a in places]
-    left, here, room, route = set(range(1, len(places))), 0, capacity, []
+def play(instance: Instance) -> Game:
+    demands, capacity = instance["demands"], instance["capacity"]
+    far = distances(instance["places"])
+    left, here, room = set(range(1, len(far))), 0, capacity
+    route: list[int] = []
     while left:
         fitting = [place for place in sorted(left) if demands[place] <= room]
         if not fitting:
             route.append(0)
             here, room = 0, capacity
             continue
-        here = min(
-            fitting, key=lambda place: badness(far[here][place], far[place][0], far[here][0], demands[place], room)
-        )
+        calls = [(far[here][place], far[place][0], far[here][0], demands[place], room) for place in fitting]
+        bad = comparable((yield calls))
+        here = fitting[bad.index(min(bad))]
         left.remove(here)
         room -= demands[here]
         route.append(here)

@@ -1,59 +1,31 @@
-"""Questions whose answer is a program: it is taken out of the answer, run against the tests in the sandbox, and scored.
+"""Questions whose answer is a program: it is taken out of the answer, run against its tests and scored.
 
-The harness reads a sign from standard input before it runs the program, and reports each passed test with that sign, so a
-program that prints, exits early or redirects its output passes nothing. It shares a process with the tests, as the
-published checkers do; a program that was written to cheat them by looking into that process would not be noticed.
-`hard` is all tests passed, `soft` the share that did.
+Running and scoring is in `testing_programs.py`. `hard` is all tests passed, `soft` the share that did.
 """
 
 from __future__ import annotations
 
 import ast
-import json
 import re
-from collections.abc import Mapping
 from pathlib import Path
 
 from sharpen.core.candidate import Candidate
 from sharpen.core.chat import Message
-from sharpen.core.digest import Json, digest
+from sharpen.core.digest import digest
 from sharpen.core.errors import UsageError, nearest
 from sharpen.core.item import Item
 from sharpen.core.outcome import Outcome, scored
 from sharpen.core.task import Attempt, Requirements
-from sharpen.sandbox import Limits, Mode, Ran, missing, run_program
+from sharpen.sandbox import Limits, Mode, missing
 from sharpen.tasks.metrics import Metric, Score
-from sharpen.tasks.qa import loading
+from sharpen.tasks.qa import loading, testing_programs
 from sharpen.tasks.qa.family import Family
 from sharpen.tasks.qa.task import QATask
 from sharpen.tasks.render import render
 
-VERSION = "1"
+VERSION = "2"
+LIMITS = Limits(seconds=15.0, cpu_seconds=10, memory_mb=1024, output_kb=4096)
 _FENCE = re.compile(r"```(?:python|py)?[^\S\n]*\n(.*?)(?:```|\Z)", re.DOTALL | re.IGNORECASE)
-_LIMITS = Limits(seconds=15.0, cpu_seconds=10, memory_mb=1024)
-_HARNESS = """\
-import json, os, sys
-order = json.loads(sys.stdin.buffer.read())
-say, out = os.write, os.dup(1)
-space = {"__name__": "program"}
-try:
-    exec(compile(order["program"], "program.py", "exec"), space)
-    exec(compile(order["setup"], "setup.py", "exec"), space)
-except BaseException as error:
-    where = error.__traceback__
-    while where.tb_next: where = where.tb_next
-    line = "" if isinstance(error, SyntaxError) else f" (line {where.tb_lineno})"
-    say(out, f"\\n{order['sign']} broken {type(error).__name__}: {error}{line}\\n".encode())
-    os._exit(0)
-for number, test in enumerate(order["tests"]):
-    try:
-        exec(compile(test, "test.py", "exec"), space)
-        verdict = "passed"
-    except BaseException as error:
-        verdict = f"failed {type(error).__name__}: {error}".replace("\\n", " ")[:300]
-    say(out, f"\\n{order['sign']} {number} {verdict}\\n".encode())
-os._exit(0)
-"""
 
 
 class CodeTask(QATask):
@@ -72,7 +44,9 @@ class CodeTask(QATask):
 
     def _score_with_family(self) -> None:
         self.scorer = Metric("qa-code", f"qa-code/{VERSION}", _only_in_the_sandbox, own=True)
-        self.version = digest([self.version, self.scorer.identity, _HARNESS, loading.VERSION])[:12]
+        self.version = digest([self.version, self.scorer.identity, testing_programs.harness_source(), loading.VERSION])[
+            :12
+        ]
 
     def gold(self, item: Item) -> str | None:
         solution = str(item.reference["solution"]).strip()
@@ -98,20 +72,11 @@ class CodeTask(QATask):
 
     async def tested(self, answer: str, item: Item) -> Score:
         """The score of an answer's program."""
-        checks: Mapping[str, Json] = item.reference
-        program = program_in(answer, str(checks["before"]), str(checks["entry"]))
+        checks = testing_programs.Checks.load(item.reference)
+        program = program_in(answer, checks.before, checks.entry)
         if not program.strip():
             return Score(0.0, 0.0, "no program was found in the answer")
-        sign = digest([program, item.digest, "sign"])
-        order = {"sign": sign, "program": program, "setup": checks["setup"], "tests": checks["tests"]}
-        ran = await run_program(
-            {"harness.py": _HARNESS},
-            ("python", "harness.py"),
-            stdin=json.dumps(order).encode(),
-            limits=_LIMITS,
-            mode=self.mode,
-        )
-        return verdict(ran, sign, len(checks["tests"]))
+        return await testing_programs.check_program(program, checks, self.mode, LIMITS)
 
 
 def program_in(answer: str, before: str, entry: str) -> str:
@@ -128,23 +93,6 @@ def program_in(answer: str, before: str, entry: str) -> str:
     if re.search(rf"\bdef\s+{re.escape(entry)}\b", code):
         return f"{before.partition(f'def {entry}')[0]}\n{code}" if _parses(code) else code
     return before + code if code[:1] in " \t" else before + "".join(f"    {line}\n" for line in code.split("\n"))
-
-
-def verdict(ran: Ran, sign: str, tests: int) -> Score:
-    """What a run of the harness says about the program."""
-    told = [line.removeprefix(f"{sign} ") for line in ran.stdout.splitlines() if line.startswith(f"{sign} ")]
-    passed = {line.partition(" ")[0] for line in told if line.endswith(" passed")}
-    if len(passed) == tests:
-        return Score(1.0, 1.0)
-    soft = len(passed) / tests
-    broken = next((line.removeprefix("broken ") for line in told if line.startswith("broken ")), None)
-    failed = next((line.partition(" failed ")[2] for line in told if " failed " in line), None)
-    if broken is not None:
-        return Score(0.0, 0.0, f"the program does not run: {broken}")
-    if failed is not None:
-        return Score(0.0, soft, f"{len(passed)} of {tests} tests pass; the first that fails: {failed}")
-    why = {"time": "it takes too long", "cpu": "it takes too long", "memory": "it takes too much memory"}
-    return Score(0.0, soft, f"the program did not get through its tests: {why.get(ran.reason, 'it ended too early')}")
 
 
 def _parses(code: str) -> bool:
