@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from reading_evidence import only, read
 
+from sharpen.bench.evidence import inspect_logs
 from sharpen.bench.evidence.sources import arms_of
 from sharpen.bench.tfevents import Record, _framed, encode
 from sharpen.core.errors import UsageError
@@ -313,6 +314,34 @@ class TestInspect:
             read(tmp_path / "cut.eval")
         with pytest.raises(UsageError, match="no scored samples; its status is error"):
             read(inspect_log(tmp_path / "none.eval", {}, status="error"))
+
+    def test_a_log_that_unpacks_without_end_is_refused(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """A megabyte of zeros takes a kilobyte; the head of a part may say any size."""
+        monkeypatch.setattr(inspect_logs, "LARGEST", 1 << 20)
+        path = inspect_log(tmp_path / "bomb.eval", {"x": ["C"]})
+        with zipfile.ZipFile(path) as archive:
+            header = archive.read("header.json")
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr("header.json", header)
+            archive.writestr("summaries.json", b"[" + b" " * (5 << 20) + b"]")
+        assert path.stat().st_size < 20_000
+        with pytest.raises(UsageError, match=r"bomb\.eval: summaries\.json has more than 1 MiB when it is unpacked"):
+            read(path)
+
+    @pytest.mark.skipif(shutil.which("zstd") is None, reason="needs the program zstd")
+    def test_the_program_zstd_is_not_waited_for_once_there_is_too_much(self) -> None:
+        zeros = subprocess.run(["zstd", "-cq"], input=bytes(5 << 20), capture_output=True, check=True).stdout
+        assert inspect_logs._unpacked_by("zstd", zeros, 1000) == bytes(1000)
+        assert inspect_logs._unpacked_by("zstd", zeros, 6 << 20) == bytes(5 << 20)
+        with pytest.raises(subprocess.CalledProcessError):
+            inspect_logs._unpacked_by("zstd", zeros[:-5], 6 << 20)
+
+
+@pytest.mark.parametrize("name", ["log.json", "history.json"])
+def test_json_nested_without_end_is_refused(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text('{"eval": ' * (name == "log.json") + '{"status":[' * 100_000)
+    with pytest.raises(UsageError, match=r"nested too deeply|nothing here that can be compared"):
+        read(tmp_path / name)
 
 
 def test_an_empty_folder_and_one_with_something_else_are_refused(tmp_path: Path) -> None:

@@ -277,3 +277,15 @@ def test_any_rows_are_read_back(tmp_path_factory: pytest.TempPathFactory, pairs:
     rows = [{"input": question, "answer": answer} for question, answer in pairs]
     path = file(tmp_path_factory.getbasetemp(), "any.jsonl", jsonl(rows))
     assert [(item.inputs["input"], item.reference) for item in items(path)] == pairs
+
+
+def test_a_text_beyond_all_use_and_what_is_no_file_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(datafile, "_LONGEST", 1000)
+    (tmp_path / "long.jsonl").write_text('{"input": "' + "x" * 1001 + '", "answer": "a"}')
+    with pytest.raises(
+        UsageError, match=r"long\.jsonl, line 1: column 'input' has 1,001 characters; 1,000 are the most"
+    ):
+        datafile.read(tmp_path / "long.jsonl")
+    (tmp_path / "endless.jsonl").symlink_to("/dev/zero")
+    with pytest.raises(UsageError, match="is no ordinary file"):
+        datafile.read(tmp_path / "endless.jsonl")

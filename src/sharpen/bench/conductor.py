@@ -19,9 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import yaml
-
-from sharpen.bench import artifacts, layout, reuse, story
+from sharpen.bench import artifacts, layout, reuse, story, strict_yaml
 from sharpen.bench.artifacts import results
 from sharpen.bench.config import BudgetConfig, dump
 from sharpen.bench.job_process import BUDGET, DONE, STOPPED, Together
@@ -303,7 +301,7 @@ def _caps(budget: BudgetConfig) -> dict[str, float]:
 
 def _budget_of(path: Path) -> BudgetConfig:
     """The caps a job's configuration had; the rest of it need not be readable any more."""
-    return BudgetConfig.model_validate(yaml.safe_load(path.read_text(encoding="utf-8"))["budget"])
+    return BudgetConfig.model_validate(strict_yaml.parse(path.read_text(encoding="utf-8"), str(path))["budget"])
 
 
 def _larger(new: BudgetConfig, old: BudgetConfig) -> bool:

@@ -16,6 +16,7 @@ from typing import Any
 import yaml
 
 import sharpen
+from sharpen.bench import strict_yaml
 from sharpen.bench.artifacts import results
 from sharpen.core.candidate import MAIN_PART, Candidate
 from sharpen.core.errors import UsageError
@@ -193,7 +194,7 @@ def _front_matter(text: str) -> tuple[dict[str, Any], str]:
     if match is None:
         return {}, text
     try:
-        fields = yaml.safe_load(match[1])
+        fields = strict_yaml.parse(match[1], f"the front matter of {MAIN_PART}")
     except yaml.YAMLError as error:
         raise UsageError(f"the front matter of {MAIN_PART} is not YAML: {error}") from None
     if fields is not None and not isinstance(fields, dict):

@@ -28,7 +28,7 @@ from typing import Any
 import sharpen
 from sharpen.bench import withheld
 from sharpen.core.digest import Json
-from sharpen.core.errors import UsageError
+from sharpen.core.errors import StorageError, UsageError
 from sharpen.core.printable import printable
 from sharpen.files import storage_error, write_atomic, write_json
 
@@ -215,4 +215,8 @@ def _git(folder: Path) -> dict[str, Json]:
 
 
 def read_json(path: Path) -> Json:
-    return json.loads(path.read_text(encoding="utf-8"))
+    """What a file of a run holds; a run may come from somebody else, or have been damaged."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise StorageError(f"{path} is damaged: {error}; `sharpen report` derives most files of a run anew") from error

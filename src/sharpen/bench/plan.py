@@ -16,7 +16,7 @@ import yaml
 from pydantic import Field, ValidationError, model_validator
 
 import sharpen
-from sharpen.bench import layout
+from sharpen.bench import layout, strict_yaml
 from sharpen.bench.config import Strict, validated
 from sharpen.core.digest import Json, digest
 from sharpen.core.errors import UsageError
@@ -151,7 +151,7 @@ class Lock:
 def load(path: Path) -> Plan:
     """A plan from its file, with errors a person can act on."""
     try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+        content = strict_yaml.parse(path.read_text(encoding="utf-8"), str(path))
     except FileNotFoundError:
         raise UsageError(f"no plan {path}; docs/comparing.md shows one") from None
     except (yaml.YAMLError, UnicodeDecodeError, OSError) as error:

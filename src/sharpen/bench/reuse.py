@@ -14,10 +14,8 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 import sharpen
-from sharpen.bench import layout, story
+from sharpen.bench import layout, story, strict_yaml
 from sharpen.bench.artifacts import results
 from sharpen.bench.config import BudgetConfig
 from sharpen.bench.layout import JOB_CONFIG, RunFolder
@@ -137,7 +135,8 @@ def _differences(spec: JobSpec, home: Path) -> Iterator[str]:
 def _budget_of(run: RunFolder, home: Path) -> BudgetConfig:
     """The caps a job had: in its own configuration, or in that of a run of one training."""
     path = home / JOB_CONFIG if (home / JOB_CONFIG).exists() else run.config
-    return BudgetConfig.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")).get("budget") or {})
+    content = strict_yaml.parse(path.read_text(encoding="utf-8"), str(path))
+    return BudgetConfig.model_validate(content.get("budget") or {})
 
 
 def _manifest(run: RunFolder) -> Mapping[str, Any]:

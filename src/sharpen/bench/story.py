@@ -25,7 +25,7 @@ def read(job: Path) -> Story:
     for number, (_, text) in enumerate(complete_lines(job / EVENTS), start=1):
         try:
             line = json.loads(text)
-        except ValueError:
+        except (ValueError, RecursionError):
             line = None
         if not (isinstance(line, dict) and "type" in line):
             return Story(

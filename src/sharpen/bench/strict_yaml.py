@@ -1,5 +1,6 @@
 """YAML as a configuration means it. A key that stands twice is an error here, where YAML's own readers let the last one win
-and lose the first without a word; so is an alias for something that it is itself a part of."""
+and lose the first without a word; so is an alias for something that it is itself a part of; and so are aliases of aliases, a
+few lines of which can stand for millions of values, where they stand for too many."""
 
 from __future__ import annotations
 
@@ -13,6 +14,12 @@ _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 """The safe loader in C, where it was built: ten times as fast."""
 
 
+MOST = 100_000
+"""Values of a document, each alias counted as what it stands for."""
+_LINE = 100
+"""Characters of a long text that count as one value more."""
+
+
 def parse(text: str, where: str) -> Any:
     """What a text says; `where` names it in messages. `yaml.YAMLError` where it is no YAML."""
     loader = _LOADER(text)
@@ -20,7 +27,7 @@ def parse(text: str, where: str) -> Any:
         node = loader.get_single_node()
         if node is None:
             return None
-        _check(node, where, (), set())
+        _check(node, where, (), {})
         return loader.construct_document(node)
     except RecursionError:
         raise UsageError(f"{where}: nested too deeply") from None
@@ -28,13 +35,17 @@ def parse(text: str, where: str) -> Any:
         loader.dispose()
 
 
-def _check(node: yaml.Node, where: str, around: tuple[yaml.Node, ...], seen: set[int]) -> None:
-    """Complain of keys that stand twice and of circles; before merges (`<<`), which may repeat a key on purpose."""
+def _check(node: yaml.Node, where: str, around: tuple[yaml.Node, ...], sizes: dict[int, int]) -> int:
+    """Complain of keys that stand twice, of circles and of too many values; before merges (`<<`), which may repeat a key.
+    Gives the size of a node with every alias written out. A node that was met before is not gone through again."""
     if any(node is outer for outer in around):
         raise UsageError(f"{where}, line {_line(node)}: what stands here contains itself, by an alias")
-    if id(node) in seen or isinstance(node, yaml.ScalarNode):
-        return
+    if isinstance(node, yaml.ScalarNode):
+        return 1 + len(node.value) // _LINE
+    if id(node) in sizes:
+        return sizes[id(node)]
     within = (*around, node)
+    size = 1
     if isinstance(node, yaml.MappingNode):
         first: dict[tuple[str, str], yaml.Node] = {}
         for key, value in node.value:
@@ -45,12 +56,15 @@ def _check(node: yaml.Node, where: str, around: tuple[yaml.Node, ...], seen: set
                     if _line(before) == _line(key):
                         lines = f"line {_line(key)}, both times"
                     raise UsageError(f"{where}: {key.value!r} stands twice, in {lines}; keep one of them")
-            _check(key, where, within, seen)
-            _check(value, where, within, seen)
+            size += _check(key, where, within, sizes) + _check(value, where, within, sizes)
     else:
-        for value in node.value:
-            _check(value, where, within, seen)
-    seen.add(id(node))
+        size += sum(_check(value, where, within, sizes) for value in node.value)
+    if size > MOST:
+        raise UsageError(
+            f"{where}, line {_line(node)}: what stands here has more than {MOST:,} values with its aliases written out"
+        )
+    sizes[id(node)] = size
+    return size
 
 
 def _line(node: yaml.Node) -> int:

@@ -60,6 +60,10 @@ class NoScore(SharpenError):
     """An attempt came to something that is not a number. It becomes the failure of that rollout."""
 
 
+class ScoringTimeout(NoScore):
+    """Scoring an answer took longer than it is given. It becomes the failure of that rollout."""
+
+
 class ModelErrorKind(StrEnum):
     RATE_LIMITED = "rate_limited"  # 429, 529
     UNAVAILABLE = "unavailable"  # 5xx, connection lost

@@ -131,7 +131,7 @@ def read_events(path: Path) -> list[dict[str, Any]]:
     for number, (_, text) in enumerate(complete_lines(path), start=1):
         try:
             event = json.loads(text)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise StorageError(f"{path} is damaged at line {number}: {error}") from error
         if not isinstance(event, dict):
             raise StorageError(f"{path} is damaged at line {number}: it is no event")

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from sharpen.core.candidate import Candidate
 from sharpen.core.chat import Reply, Request
-from sharpen.core.errors import FATAL, ModelError, ModelErrorKind, NoScore, SandboxFailed
+from sharpen.core.errors import FATAL, ModelError, ModelErrorKind, NoScore, SandboxFailed, ScoringTimeout
 from sharpen.core.item import Item
 from sharpen.core.outcome import Failure, FailureKind, Outcome
 from sharpen.core.redact import redact, redact_known
@@ -100,6 +100,8 @@ async def attempt_item(task: Task, item: Item, candidate: Candidate, attempt: Li
         if error.kind in FATAL:
             raise
         return _failed(item, _KINDS[error.kind], str(error), attempt)
+    except ScoringTimeout as error:
+        return _failed(item, FailureKind.TIMEOUT, str(error), attempt)
     except NoScore as error:
         return _failed(item, FailureKind.NOT_A_NUMBER, str(error), attempt)
     except SandboxFailed as error:

@@ -50,6 +50,10 @@ _TOO_DEEP = f"nested more than {jsonvalue.MAX_DEPTH} levels deep"
 _CELL_LIMIT = 2**31 - 1
 """What csv takes in one cell at most. Its own limit of 131,072 characters is for the whole process, and no other format has
 one; this is the largest number that every platform's C takes."""
+_LONGEST = 16 << 20
+"""Characters of one text in a row. No model reads that much, and each rollout would copy it."""
+_LARGEST = 8 << 30
+"""Bytes of one file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +173,9 @@ def _row(where: str, values: Mapping[str, Json], reading: Reading) -> Row:
                 f"{where}: no column {column[role]!r} for the {role}; the columns are {found}{hint}. "
                 f"task.fields says which is which, as in 'task.fields={{{role}: COLUMN}}'"
             )
+    for name, value in values.items():
+        if isinstance(value, str) and len(value) > _LONGEST:
+            raise UsageError(f"{where}: column {name!r} has {len(value):,} characters; {_LONGEST:,} are the most")
     roles = {name: role for role, name in column.items()}
     inputs = {roles.get(name, name): value for name, value in values.items() if roles.get(name) in (None, "input")}
     for name in inputs:
@@ -219,8 +226,12 @@ def _values(path: Path) -> Iterator[tuple[str, Mapping[str, Json]]]:
         raise UsageError(f"{path}: unknown kind of file {path.suffix!r}; known are {', '.join(SUFFIXES)}")
     if path.suffix == ".parquet":
         return parquet.rows(path)
+    if path.exists() and not path.is_file():
+        raise UsageError(f"{path} is no ordinary file; save the data as one")
     readers = {".jsonl": _jsonl, ".json": _json, ".csv": _csv}
     try:
+        if path.stat().st_size > _LARGEST:
+            raise UsageError(f"{path} has more than {_LARGEST >> 30} GiB; split it, or take a sample of it")
         data = path.read_bytes()
     except FileNotFoundError:
         raise UsageError(f"no such file: {path}") from None

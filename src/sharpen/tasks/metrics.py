@@ -17,11 +17,12 @@ of them counts (except for `json_equal`, where a list is a value).
   reference. `soft` is the share of matching fields.
 - `choice`: the one label the answer settles on is the reference. Labels come from the item's field `choices`, from the
   setting, from all answers of the data, or else the answer's first word counts.
-- `regex`: the reference is a regular expression that is found in the answer.
+- `regex`: the reference is a regular expression that is found in the answer. A search that takes too long has no score.
 - `path/to/file.py:function` or `package.module:function`: your own; see `sharpen.tasks.own_metric`.
 
-No answer makes a built-in metric fail: what cannot be read is wrong. A reference that cannot be compared with is a
-`BadReference`, and `check` finds it before anything is scored.
+No answer makes a built-in metric fail: what cannot be read is wrong. A search for a pattern may take longer than it may:
+that is a `ScoringTimeout`, the failure of one rollout. A reference that cannot be compared with is a `BadReference`, and
+`check` finds it before anything is scored.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from dataclasses import dataclass
 from urllib.parse import parse_qsl
 
 from sharpen.core.digest import canonical
-from sharpen.core.errors import UsageError, nearest
+from sharpen.core.errors import ScoringTimeout, UsageError, nearest
 from sharpen.core.item import Item
 from sharpen.tasks import matching
 from sharpen.tasks.borders import stands_in
@@ -112,7 +113,10 @@ def check(metric: Metric, item: Item) -> None:
                 raise BadReference(
                     item, f"metric {metric.name} compares texts, and the answer is {kind}; take json_equal, or a text"
                 )
-    metric("", item)
+    try:
+        metric("", item)
+    except ScoringTimeout as error:
+        raise BadReference(item, f"{_shown(item.reference)}: {error}") from error
 
 
 def _exact_match(asked: _Asked) -> Callable[[str, Item], Score]:
@@ -237,16 +241,16 @@ def _choice(asked: _Asked) -> Callable[[str, Item], Score]:
 
 def _regex(asked: _Asked) -> Callable[[str, Item], Score]:
     _only(asked)
-    import re
+    from sharpen.tasks.pattern_search import BadPattern, PatternSearcher
+
+    searcher = PatternSearcher()
 
     def score(answer: str, item: Item) -> Score:
-        patterns = []
-        for text in accepted(item):
-            try:
-                patterns.append(re.compile(str(text)))
-            except (re.error, OverflowError, RecursionError) as error:
-                raise BadReference(item, f"{_shown(text)} is not a regular expression: {error}") from error
-        if any(pattern.search(answer.strip()) for pattern in patterns):
+        try:
+            found = searcher.finds_any([str(text) for text in accepted(item)], answer.strip())
+        except BadPattern as error:
+            raise BadReference(item, f"{_shown(error.pattern)} is not a regular expression: {error}") from error
+        if found:
             return RIGHT
         return Score(0.0, 0.0, f"the expected pattern is not found; got {matching.describe(answer)}")
 

@@ -12,13 +12,14 @@ import json
 import shutil
 import struct
 import subprocess
+import tempfile
 import zipfile
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from sharpen.bench.evidence.json_files import load
+from sharpen.bench.evidence.json_files import LARGEST, load
 from sharpen.bench.evidence.nouns import TEST, Arm, Cost, Run
 from sharpen.bench.evidence.settings import flattened, without_seed
 from sharpen.core.errors import UsageError
@@ -142,9 +143,18 @@ def _from_zip(file: Path) -> tuple[Mapping[str, Any], Sequence[Mapping[str, Any]
 
 
 def _member(archive: zipfile.ZipFile, name: str, file: Path) -> Any:
+    try:
+        return json.loads(_unpacked(archive, name, file))
+    except RecursionError:
+        raise UsageError(f"{file}: {name} is nested too deeply") from None
+
+
+def _unpacked(archive: zipfile.ZipFile, name: str, file: Path) -> bytes:
+    """A part of the log. Whatever its head says of its size, no more is unpacked than can be worked with."""
     info = archive.getinfo(name)
     if info.compress_type != _ZSTANDARD:
-        return json.loads(archive.read(name))
+        with archive.open(name) as part:
+            return _bounded(part.read(LARGEST + 1), name, file)
     with file.open("rb") as opened:
         opened.seek(info.header_offset)
         head = opened.read(_LOCAL_HEAD)
@@ -152,19 +162,27 @@ def _member(archive: zipfile.ZipFile, name: str, file: Path) -> Any:
         opened.seek(info.header_offset + _LOCAL_HEAD + name_size + extra_size)
         unpack, wrong = _unpacker(file)
         try:
-            return json.loads(unpack(opened.read(info.compress_size)))
+            return _bounded(unpack(opened.read(info.compress_size), LARGEST + 1), name, file)
         except wrong as error:
             raise UsageError(f"{file} is cut short or damaged: {name} can't be unpacked") from error
 
 
-def _unpacker(file: Path) -> tuple[Callable[[bytes], bytes], type[Exception]]:
-    """Who unpacks Zstandard here, and what it raises for what is damaged."""
+def _bounded(data: bytes, name: str, file: Path) -> bytes:
+    if len(data) > LARGEST:
+        raise UsageError(
+            f"{file}: {name} has more than {LARGEST >> 20:,} MiB when it is unpacked; no log of Inspect does"
+        )
+    return data
+
+
+def _unpacker(file: Path) -> tuple[Callable[[bytes, int], bytes], type[Exception]]:
+    """Who unpacks the first bytes of something in Zstandard here, and what it raises for what is damaged."""
     for package in ("compression.zstd", "backports.zstd"):
         try:
             module = importlib.import_module(package)
         except ImportError:
             continue
-        return module.decompress, module.ZstdError
+        return module.ZstdDecompressor().decompress, module.ZstdError
     try:
         of_old = importlib.import_module("zstandard")
     except ImportError:
@@ -174,9 +192,24 @@ def _unpacker(file: Path) -> tuple[Callable[[bytes], bytes], type[Exception]]:
                 f"{file} is compressed with Zstandard, which this Python can't read: `pip install zstandard`, or "
                 "`inspect log convert --to json`"
             ) from None
-        call = [program, "-dcq"]
-        return (
-            lambda data: subprocess.run(call, input=data, capture_output=True, check=True).stdout,
-            subprocess.CalledProcessError,
-        )
-    return lambda data: bytes(of_old.ZstdDecompressor().decompressobj().decompress(data)), of_old.ZstdError
+        found = program
+        return lambda data, most: _unpacked_by(found, data, most), subprocess.CalledProcessError
+    return lambda data, most: bytes(of_old.ZstdDecompressor().stream_reader(data).read(most)), of_old.ZstdError
+
+
+def _unpacked_by(program: str, data: bytes, most: int) -> bytes:
+    """What the program `zstd` makes of it, through files: both ends of it at once would need threads."""
+    with tempfile.TemporaryFile() as packed:
+        packed.write(data)
+        packed.seek(0)
+        with subprocess.Popen(
+            [program, "-dcq"], stdin=packed, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        ) as process:
+            assert process.stdout is not None
+            unpacked = process.stdout.read(most)
+            if len(unpacked) == most:
+                process.kill()
+                return unpacked
+        if process.returncode:
+            raise subprocess.CalledProcessError(process.returncode, program)
+        return unpacked

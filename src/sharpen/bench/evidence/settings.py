@@ -10,7 +10,7 @@ from sharpen.core.digest import Json
 
 _PARAMETERS = ("parameters", "num_parameters", "n_parameters", "num_params", "n_params", "parameter_count")
 
-_SEED = re.compile(r"seed[_=-]?(\d+)", re.IGNORECASE)
+_SEED = re.compile(r"seed[_=-]?(\d{1,18})(?!\d)", re.IGNORECASE)
 
 
 def seed_in(name: str) -> int | None:

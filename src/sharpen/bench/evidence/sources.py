@@ -19,7 +19,10 @@ _KINDS = (
 def arms_of(given: str, root: Path, *, by: str = "arm", scorer: str | None = None) -> list[Arm]:
     """The arms of a source, in its order."""
     source, _, wanted = given.partition("@") if not Path(given).exists() else (given, "", "")
-    found = _read(source, root, by, scorer)
+    try:
+        found = _read(source, root, by, scorer)
+    except RecursionError:
+        raise UsageError(f"{source}: something in it is nested too deeply") from None
     return [picked(found, wanted, source)] if wanted else found
 
 

@@ -13,9 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import yaml
-
-from sharpen.bench import layout
+from sharpen.bench import layout, strict_yaml
 from sharpen.bench.artifacts import results
 from sharpen.bench.benchmark import scale_of
 from sharpen.bench.config import load
@@ -242,7 +240,7 @@ def _settings(lines: Sequence[Line], home: Path) -> dict[str, Json]:
     flat = {**found, **flattened({"params": started["params"], "models": started["models"]}), **_size(lines)}
     own = home / JOB_CONFIG
     if own.exists():
-        config = yaml.safe_load(own.read_text(encoding="utf-8"))
+        config = strict_yaml.parse(own.read_text(encoding="utf-8"), str(own))
         flat |= flattened({"budget": config.get("budget") or {}})
     return {key: value for key, value in flat.items() if key not in _HOW_IT_IS_CARRIED_OUT}
 
