@@ -63,9 +63,36 @@ def _beside(path: Path) -> tuple[int, str]:
         return tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=_TEMPORARY)
 
 
+def sync_file(path: Path) -> None:
+    """Wait until what was written to a file is on the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fdatasync(descriptor) if hasattr(os, "fdatasync") else os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def sync_folders(*folders: Path) -> None:
+    """Wait until the names in these folders are on the disk: a file that is there has no name to be found by otherwise."""
+    for folder in folders:
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        except OSError as error:
+            if error.errno not in _NO_FOLDER_SYNC:
+                raise
+        finally:
+            os.close(descriptor)
+
+
+_NO_FOLDER_SYNC = (errno.EINVAL, errno.ENOTSUP, errno.ENOSYS)
+"""What file systems say that know no syncs of folders. They have their own ways, or none."""
+
+
 def write_folder(path: Path, contents: Mapping[str, str | bytes | Path]) -> None:
-    """Replace the folder `path` by one with these files, in one step. A file that is given by its path is taken over as it
-    is: as another name of the same file where that can be, else as a copy. So it must never be written to again."""
+    """Replace the folder `path` by one with these files, in one step; it is on the disk then. A file that is given by its
+    path is taken over as it is: as another name of the same file where that can be, else as a copy. So it must never be
+    written to again."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         made = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}.", suffix=_TEMPORARY))
@@ -73,7 +100,9 @@ def write_folder(path: Path, contents: Mapping[str, str | bytes | Path]) -> None
             made.chmod(0o755)
             for name, content in contents.items():
                 _put(made / name, content)
+            sync_folders(*dict.fromkeys((made / name).parent for name in contents), made)
             _swap(made, path)
+            sync_folders(path.parent)
         finally:
             shutil.rmtree(made, ignore_errors=True)
     except OSError as error:

@@ -33,6 +33,7 @@ from sharpen.bench.withheld import Withheld
 from sharpen.core.digest import Json
 from sharpen.core.redact import redact
 from sharpen.engine import checkpoints
+from sharpen.engine.durability import check_ledger, cut_damaged_end
 from sharpen.engine.opening import EVENTS
 from sharpen.engine.replay import reopen
 from sharpen.files import sweep, write_atomic, write_json
@@ -70,6 +71,8 @@ class Conductor:
     on_news: Callable[[Told], None] = lambda told: None
     skipped: Sequence[Skipped] = ()
     taken: Mapping[str, RunFolder] = field(default_factory=dict)
+    pay_again: bool = False
+    """Whether jobs may pay again for what the ledger has lost."""
     stopping: bool = False
     _reserved: dict[str, dict[str, float]] = field(default_factory=dict)
     _rows: dict[str, dict[str, Json]] = field(default_factory=dict)
@@ -126,6 +129,8 @@ class Conductor:
 
     async def run(self) -> None:
         """Carry out every job that is not at its end. One whose story is damaged is told of and left as it is."""
+        for job in self.jobs:
+            cut_damaged_end(self.folder.job(job.job_id) / EVENTS)
         states = {job.job_id: self.state_of(job) for job in self.jobs}
         left = (*FINISHED, _DAMAGED)
         queue = [job for job in self.jobs if states[job.job_id] not in left or job.job_id in self._grown]
@@ -136,12 +141,22 @@ class Conductor:
         write_tables(self.folder, self._rows)
         if not queue:
             return
+        self._check_ledger(queue)
         # Whoever closes a ledger last folds its log and waits for the disk: that need not be every job.
         with (
             Ledger(self.folder.ledger) as ledger,
             self._together(min(self.study.parallel, len(queue))),
         ):
             await self._work_off(queue, ledger)
+
+    def _check_ledger(self, queue: Sequence[Planned]) -> None:
+        """Refuse to go on with a ledger that has lost what jobs were paid for, before it is opened and grows."""
+        if self.pay_again:
+            return
+        for job in queue:
+            home = self.folder.job(job.job_id)
+            if not reuse.reused_from(home):  # one that is begins anew
+                check_ledger(home, self.folder.ledger, story.read(home).lines)
 
     async def _work_off(self, queue: list[Planned], ledger: Ledger) -> None:
         async with nursery(_modules(self.jobs)) as home:
@@ -219,7 +234,7 @@ class Conductor:
         if job.job_id in self._grown:
             self._let_go_on(job.job_id)
         limits = (self.study.timeout, self.study.memory)
-        order = Order(self.folder.path, job.job_id, folder / _LOG, self._shared, *limits)
+        order = Order(self.folder.path, job.job_id, folder / _LOG, self._shared, *limits, pay_again=self.pay_again)
         self.on_news(Told(job, "running"))
         began = time.monotonic()
         ended: Ended = await start(order)

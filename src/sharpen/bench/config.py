@@ -138,6 +138,9 @@ class RunConfig(Strict):
     workers: int = Field(64, ge=1, le=10_000, description="Rollouts under way at once.")
     max_failures: float = Field(0.1, ge=0, le=1, description="Share of a measurement that may fail.")
     rollout_timeout: float = Field(600.0, gt=0, description="Seconds one rollout may take.")
+    sync_seconds: float = Field(
+        1.0, ge=0, allow_inf_nan=False, description="Seconds of work that a power failure may take, at most."
+    )
 
 
 def load(path: Path | None, settings: Mapping[str, Any] | None = None, overrides: Sequence[str] = ()) -> RunConfig:

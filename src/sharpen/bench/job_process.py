@@ -8,6 +8,7 @@ handed over by itself, in a line; a bug keeps its traceback, which goes to the j
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import signal
 import sys
 import traceback
@@ -40,7 +41,12 @@ class Together:
 
 
 def carry_out(
-    run: Path, job_id: str, *, together: Together | None = None, tell: Callable[[str], None] = lambda why: None
+    run: Path,
+    job_id: str,
+    *,
+    together: Together | None = None,
+    tell: Callable[[str], None] = lambda why: None,
+    pay_again: bool = False,
 ) -> int:
     """Carry out one job of a run, from its beginning or from where it stopped. `tell` is told why it did not succeed."""
     try:
@@ -51,6 +57,8 @@ def carry_out(
             raise UsageError(
                 f"its configuration now stands for job {parts.setup.spec.job_id}: a task, a model or a trainer has changed"
             )
+        if pay_again:
+            parts = dataclasses.replace(parts, how=dataclasses.replace(parts.how, pay_again=True))
         status = asyncio.run(_run(parts, folder, together))
     except Stopped:
         tell("told to stop by a signal from outside")

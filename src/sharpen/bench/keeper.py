@@ -180,7 +180,8 @@ def _carry_out(message: dict[str, Any], log: int) -> int:
             return UNFIT
         resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
     together = Together(message["jobs_at_once"], Path(message["limits"])) if "limits" in message else None
-    code = carry_out(Path(message["run"]), message["job"], together=together, tell=tell)
+    pay_again = message.get("pay_again", False)
+    code = carry_out(Path(message["run"]), message["job"], together=together, tell=tell, pay_again=pay_again)
     sys.stdout.flush()
     sys.stderr.flush()
     return code

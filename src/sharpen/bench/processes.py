@@ -51,6 +51,7 @@ class Order:
     together: Together | None = None
     timeout: float | None = None
     memory: int | None = None
+    pay_again: bool = False
 
 
 class Log:
@@ -122,6 +123,8 @@ class Nursery:
         loop.add_reader(source, pump)
         self._waiting[order.job] = ended = loop.create_future()
         message = {"start": order.job, "run": str(order.run.resolve()), "job": order.job, "memory": order.memory}
+        if order.pay_again:
+            message["pay_again"] = True
         if order.together is not None:
             message |= {"jobs_at_once": order.together.jobs, "limits": str(order.together.limits)}
         try:

@@ -22,6 +22,7 @@ from sharpen.bench.layout import JOB_CONFIG, RunFolder
 from sharpen.bench.matrix import Planned
 from sharpen.core.digest import Json
 from sharpen.core.errors import UsageError
+from sharpen.engine.durability import RECORD
 from sharpen.engine.opening import EVENTS
 from sharpen.engine.spec import JobSpec
 from sharpen.files import json_text, write_folder
@@ -42,6 +43,10 @@ class Found:
 
     def record(self) -> dict[str, Json]:
         return {"afresh": self.why} if self.run is None else {"reused": self.run.path.name}
+
+
+_STAYS = ("lock", RECORD)
+"""What is of this run alone: who works on the job, and how far its ledger reaches."""
 
 
 def sources(names: Sequence[str], root: Path, own: RunFolder | None = None) -> list[RunFolder]:
@@ -67,7 +72,7 @@ def take_over(job_id: str, source: RunFolder, run: RunFolder) -> None:
     """Copy a finished job into another run, in one step. Who carried it out first stays on record."""
     home = source.job(job_id)
     contents: dict[str, str | bytes | Path] = {}
-    for path in sorted(path for path in home.rglob("*") if path.is_file() and path.name != "lock"):
+    for path in sorted(path for path in home.rglob("*") if path.is_file() and path.name not in _STAYS):
         name = path.relative_to(home)
         contents[str(name)] = path if name.parts[0] == _NEVER_WRITTEN_AGAIN else path.read_bytes()
     if MARK not in contents:

@@ -27,6 +27,7 @@ from sharpen.core.redact import redact, redact_json, remember_environment
 from sharpen.core.task import Task
 from sharpen.engine import checkpoints
 from sharpen.engine.budget import Caps
+from sharpen.engine.durability import cut_damaged_end
 from sharpen.engine.events import (
     SCHEMA_VERSION,
     BenchmarkStated,
@@ -121,7 +122,8 @@ def build(
             "raise it, or lower task.limit"
         )
     keep = benchmark.retention(config.checkpoints, task)
-    return Parts(config, trainer, setup, How(caps, config.workers, config.max_failures, keep=keep))
+    how = How(caps, config.workers, config.max_failures, keep=keep, sync_seconds=config.sync_seconds)
+    return Parts(config, trainer, setup, how)
 
 
 def models_of(config: RunConfig, task: Task) -> dict[str, str]:
@@ -207,6 +209,7 @@ class Session:
         """Carry the job out, or on, to its end. Returns its status: done or budget."""
         with layout.locked(self.job_folder):
             sweep(self.job_folder)
+            cut_damaged_end(self.job_folder / EVENTS)
             reopen(self.job_folder / EVENTS, more_budget=more_budget)
             artifacts.write_job_meta(self.job_folder, self.parts.setup.spec)
             async with open_job(self.parts.setup, self.job_folder, self.folder.ledger, self.parts.how) as job:

@@ -130,6 +130,9 @@ class StudyConfig(Strict):
     workers: int = Field(64, ge=1, le=10_000, description="Rollouts under way at once, all jobs together.")
     max_failures: float = Field(0.1, ge=0, le=1, description="Share of a measurement that may fail.")
     rollout_timeout: float = Field(600.0, gt=0, description="Seconds one rollout may take.")
+    sync_seconds: float = Field(
+        1.0, ge=0, allow_inf_nan=False, description="Seconds of work that a power failure may take, at most."
+    )
 
     @field_validator("seeds", mode="before")
     @classmethod
@@ -338,6 +341,7 @@ def _config(
         workers=max(1, study.workers // study.parallel),
         max_failures=study.max_failures,
         rollout_timeout=study.rollout_timeout,
+        sync_seconds=study.sync_seconds,
     )
 
 

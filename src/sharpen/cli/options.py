@@ -25,6 +25,12 @@ def runs_option(function: F) -> F:
     )(function)
 
 
+def pay_again_option(function: F) -> F:
+    return click.option(
+        "--pay-again", is_flag=True, help="Where the ledger has lost what was paid for, pay for it again."
+    )(function)
+
+
 def reuse_option(function: F) -> F:
     return click.option(
         "--reuse",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -36,14 +37,16 @@ _WORDS = {
 @click.command()
 @click.argument("run", default="latest")
 @options.budget_option
+@options.pay_again_option
 @click.option("--verify", is_flag=True, help="Tell the story of a finished job again, paying for nothing, and compare.")
 @options.runs_option
 @options.output_options
-def command(run: str, budget: str | None, verify: bool, runs: Path, as_json: bool, quiet: bool) -> int:
+def command(run: str, budget: str | None, pay_again: bool, verify: bool, runs: Path, as_json: bool, quiet: bool) -> int:
     """Carry on RUN (a path, a name, or `latest`) where it stopped.
 
-    What is in the ledger is not paid for again. With --budget, a run that was ended by its budget goes on with the new
-    caps. Checkpoints of a finished run that were deleted are made again.
+    What is in the ledger is not paid for again; where the ledger has lost something, the run is refused, unless --pay-again
+    is given. With --budget, a run that was ended by its budget goes on with the new caps. Checkpoints of a finished run that
+    were deleted are made again.
     """
     from sharpen.bench.layout import find_run
     from sharpen.bench.study import is_study
@@ -53,7 +56,7 @@ def command(run: str, budget: str | None, verify: bool, runs: Path, as_json: boo
     caps = options.caps(budget)
     output = Output(as_json, quiet)
     if is_study(folder.config):
-        return _resume_study(folder, caps, verify, output)
+        return _resume_study(folder, caps, verify, output, pay_again=pay_again)
     parts = rebuild(folder, caps)
     status = _status(folder, parts)
     if verify:
@@ -63,10 +66,14 @@ def command(run: str, budget: str | None, verify: bool, runs: Path, as_json: boo
         return _at_its_end(folder, parts, status, output)
     if caps is not None:
         _keep_config(folder, parts)
+    if pay_again:
+        parts = dataclasses.replace(parts, how=dataclasses.replace(parts.how, pay_again=True))
     return carry_out(parts, folder, output, more_budget=caps is not None)
 
 
-def _resume_study(folder: RunFolder, caps: dict[str, int | float] | None, verify: bool, output: Output) -> int:
+def _resume_study(
+    folder: RunFolder, caps: dict[str, int | float] | None, verify: bool, output: Output, *, pay_again: bool
+) -> int:
     """Carry on a study from its own snapshot; new caps hold for each of its jobs."""
     from sharpen.bench import study
     from sharpen.cli.run import carry_out
@@ -75,7 +82,7 @@ def _resume_study(folder: RunFolder, caps: dict[str, int | float] | None, verify
     if verify:
         raise UsageError(f"{folder.path} is a study; --verify is for the run of one training")
     overrides = [f"budget.{name}={cap}" for name, cap in (caps or {}).items()]
-    return carry_out(study.load(folder.config, overrides), folder, output)
+    return carry_out(study.load(folder.config, overrides), folder, output, pay_again=pay_again)
 
 
 def rebuild(folder: RunFolder, caps: dict[str, int | float] | None = None) -> Parts:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 @click.argument("overrides", nargs=-1, metavar="[KEY=VALUE]...")
 @click.option("--name", metavar="NAME", help="The run's name; one that is there already is carried on.")
 @options.reuse_option
+@options.pay_again_option
 @options.runs_option
 @options.output_options
 def command(
@@ -34,6 +35,7 @@ def command(
     overrides: tuple[str, ...],
     name: str | None,
     reuse: tuple[str, ...],
+    pay_again: bool,
     runs: Path,
     as_json: bool,
     quiet: bool,
@@ -51,7 +53,7 @@ def command(
     sources(reuse, runs)
     config = load(Path(study), overrides)
     config = config.model_copy(update={"reuse": list(dict.fromkeys([*config.reuse, *reuse]))})
-    return carry_out(config, folder_for(name or Path(study).stem, runs), Output(as_json, quiet))
+    return carry_out(config, folder_for(name or Path(study).stem, runs), Output(as_json, quiet), pay_again=pay_again)
 
 
 def folder_for(name: str, runs: Path) -> RunFolder:
@@ -79,7 +81,7 @@ def folder_for(name: str, runs: Path) -> RunFolder:
     return folder
 
 
-def carry_out(study: StudyConfig, folder: RunFolder, output: Output) -> int:
+def carry_out(study: StudyConfig, folder: RunFolder, output: Output, *, pay_again: bool = False) -> int:
     """Run or resume a study to its end. The exit code is 0 where all is good, 1 where a job failed, 3 where the total budget
     left some undone, 4 where some were skipped."""
     import asyncio
@@ -101,7 +103,7 @@ def carry_out(study: StudyConfig, folder: RunFolder, output: Output) -> int:
     taken = {job_id: one.run for job_id, one in found.items() if one.run is not None and job_id not in begun}
     for job in [job for job in jobs if job.job_id not in taken][:1]:
         fetch_weights(job.parts.setup, silent=output.silent)
-    conductor = Conductor(study, jobs, folder, _teller(len(jobs), output), matrix.skipped, taken)
+    conductor = Conductor(study, jobs, folder, _teller(len(jobs), output), matrix.skipped, taken, pay_again=pay_again)
     folder.path.mkdir(parents=True, exist_ok=True)
     with locked(folder.path):
         conductor.lay_out()

@@ -13,8 +13,9 @@ from sharpen.core.chat import Message, Request
 from sharpen.core.errors import FATAL, ModelError
 from sharpen.core.redact import redact
 from sharpen.core.usage import NOTHING, Usage
+from sharpen.engine.durability import go_back
 from sharpen.engine.events import Asked
-from sharpen.engine.gateway import Gateway
+from sharpen.engine.gateway import Gateway, NotStored
 from sharpen.engine.meter import Meter
 from sharpen.engine.replay import Slot, Story
 
@@ -51,7 +52,8 @@ async def put(gateway: Gateway, story: Story, meter: Meter, question: Question, 
             answer, usage = on_record
             gateway.count(usage, question.role)
         else:
-            answer, usage = await _ask(gateway, question, seed)
+            answer, usage = await _ask_again_if_lost(gateway, story, slot, question, seed)
+            gateway.ledger.flush()  # what an event stands on is stored before it
     except BaseException:
         story.cancel(slot)
         raise
@@ -61,7 +63,20 @@ async def put(gateway: Gateway, story: Story, meter: Meter, question: Question, 
     return answer
 
 
-async def _ask(gateway: Gateway, question: Question, seed: int) -> tuple[Answer, Usage]:
+async def _ask_again_if_lost(
+    gateway: Gateway, story: Story, slot: Slot, question: Question, seed: int
+) -> tuple[Answer, Usage]:
+    """The answer, from the ledger where the question is on record. What a power failure took is asked again."""
+    told = slot.expected
+    if told is not None and (told["type"], told.get("scope")) == (Asked.type, list(question.scope)):
+        try:
+            return await _ask(gateway, question, seed, on_record=True)
+        except NotStored as error:
+            go_back(story, story.number_of(slot), gateway.ledger.path, str(error))
+    return await _ask(gateway, question, seed)
+
+
+async def _ask(gateway: Gateway, question: Question, seed: int, *, on_record: bool = False) -> tuple[Answer, Usage]:
     from sharpen.models.schema import json_schema, reask, validate
 
     request = Request(
@@ -75,7 +90,7 @@ async def _ask(gateway: Gateway, question: Question, seed: int) -> tuple[Answer,
     for again in (False, True):
         draw = [seed, list(question.scope), int(again)]
         try:
-            reply = await gateway.complete(question.role, request, draw, keep_request=True)
+            reply = await gateway.complete(question.role, request, draw, keep_request=True, on_record=on_record)
         except ModelError as error:
             if error.kind in FATAL:
                 raise

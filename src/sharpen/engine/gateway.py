@@ -37,6 +37,10 @@ class Stopped(SharpenError):
     exit_code = 130
 
 
+class NotStored(Exception):
+    """A reply that is on record is not in the ledger."""
+
+
 class Gateway:
     """Shared by everything in a job that talks to a model."""
 
@@ -70,12 +74,19 @@ class Gateway:
             raise UsageError(f"no model is given for the role {role!r}; given: {', '.join(self.models) or 'none'}")
         return self.models[role]
 
+    @property
+    def ledger(self) -> Ledger:
+        return self._ledger
+
     def count(self, usage: Usage, role: str) -> None:
         """Count towards the budget what was paid for in an earlier session and is not in the ledger."""
         self._budget.charge(usage, role)
 
-    async def complete(self, role: str, request: Request, draw: Json, *, keep_request: bool = False) -> Reply:
-        """The reply to `request`. `draw` tells one random draw from another; it is ignored where there is no randomness."""
+    async def complete(
+        self, role: str, request: Request, draw: Json, *, keep_request: bool = False, on_record: bool = False
+    ) -> Reply:
+        """The reply to `request`. `draw` tells one random draw from another; it is ignored where there is no randomness.
+        One that is `on_record` as paid is not paid for: where it is not stored, `NotStored` is raised."""
         model = self.model(role)
         if model.deterministic and request.temperature == 0:
             draw = None
@@ -89,6 +100,8 @@ class Gateway:
         if stored is not None:
             self._budget.charge(stored.usage, role)
             return stored
+        if on_record:
+            raise NotStored(f"the reply of the {role}")
         if self.stopping:
             raise Stopped("stopped")
         future: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()

@@ -29,13 +29,14 @@ from sharpen.core.task import Splits, Task
 from sharpen.core.usage import Usage
 from sharpen.engine.asking import Answer, Question, put
 from sharpen.engine.budget import Budget
+from sharpen.engine.durability import go_back
 from sharpen.engine.evaluation import Evaluation, Group, Scores
 from sharpen.engine.events import Checkpointed, Event, Measured, StageDone
 from sharpen.engine.executor import run_all
 from sharpen.engine.gateway import Gateway, Stopped
 from sharpen.engine.meter import Meter, Tally, minus, rows
 from sharpen.engine.metric import HARD, Metric
-from sharpen.engine.recounting import describe, failures_on_record
+from sharpen.engine.recounting import describe, failures_on_record, is_on_record
 from sharpen.engine.replay import Slot, Story
 from sharpen.engine.rollouts import LiveAttempt, Sampling, attempt_item
 from sharpen.engine.scoreboard import NOBODY, Scoreboard, Wishes
@@ -265,6 +266,9 @@ class Job:
         """Get the outcomes of `fresh` from the ledger, from the story, or by carrying them out. Returns what they used."""
         usage = Tally()
         todo = self._look_up(fresh, wishes, failures_on_record(slot.expected), usage)
+        if todo and is_on_record(slot.expected, wishes.groups, self.splits):
+            story = self.runtime.story
+            go_back(story, story.number_of(slot), self.runtime.ledger.path, f"{len(todo)} rollouts")
         self.progress.done += len(fresh) - len(todo)
 
         async def carry_out(place: int) -> None:

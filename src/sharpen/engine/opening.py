@@ -13,6 +13,7 @@ from sharpen.core.digest import Json
 from sharpen.core.redact import redact
 from sharpen.core.task import Splits, Task
 from sharpen.engine.budget import Budget, Caps
+from sharpen.engine.durability import Syncing, open_record
 from sharpen.engine.gateway import Gateway
 from sharpen.engine.job import Job, Progress, Runtime
 from sharpen.engine.replay import Story
@@ -46,6 +47,10 @@ class How:
     max_failures: float = 0.1
     retry: RetryPolicy = field(default_factory=RetryPolicy)
     keep: Retention | None = None
+    sync_seconds: float = 1.0
+    """After so many seconds at the latest, what was paid for is on the disk."""
+    pay_again: bool = False
+    """Whether what the ledger has lost may be paid for again."""
 
 
 EVENTS = "events.jsonl"
@@ -73,6 +78,7 @@ async def open_job(setup: Setup, folder: Path, ledger_path: Path, how: How) -> A
     before = max((line["clock"].get("elapsed", 0.0) for line in story.told), default=0.0)
     opened: list[Model] = []
     try:
+        open_record(folder, story, ledger_path, pay_again=how.pay_again)
         with Ledger(ledger_path) as ledger:
             account = account_name(folder, ledger_path)
             budget = Budget(how.caps, lambda: 0.0 if story.replaying else elapsed(), paid=ledger.paid(account))
@@ -82,13 +88,17 @@ async def open_job(setup: Setup, folder: Path, ledger_path: Path, how: How) -> A
             )  # fmt: skip
             runtime = Runtime(gateway, ledger, story, budget, how.workers, how.max_failures, how.keep)
             job = Job(setup.spec, setup.task, setup.splits, setup.initial, folder, setup.sampling, runtime, progress)
+            syncing = Syncing(folder, story, ledger, lambda: budget.spent, seconds=how.sync_seconds)
             try:
                 for model in setup.models.values():
                     await model.open()
                     opened.append(model)
                 yield job
             finally:
-                for model in opened:
-                    await model.close()
+                try:
+                    for model in opened:
+                        await model.close()
+                finally:
+                    await syncing.finish()
     finally:
         story.close()

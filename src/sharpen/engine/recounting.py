@@ -10,7 +10,7 @@ from sharpen.core.item import Item
 from sharpen.core.outcome import Failure, FailureKind, Outcome
 from sharpen.core.task import SPLITS, Splits
 from sharpen.core.usage import Usage
-from sharpen.engine.evaluation import Evaluation
+from sharpen.engine.evaluation import Evaluation, Group
 from sharpen.engine.events import Measured
 from sharpen.engine.meter import rows
 
@@ -38,6 +38,21 @@ def describe(
     if evaluation.measures:
         described["measures"] = {name: list(values) for name, values in evaluation.measures.items()}
     return described
+
+
+def is_on_record(told: Mapping[str, Any] | None, groups: Sequence[Group], splits: Splits) -> bool:
+    """Whether the story has a measurement of these candidates on these items at this place."""
+    if told is None or told.get("type") != Measured.type or len(told["groups"]) != len(groups):
+        return False
+    return all(
+        (before["candidate"], before["sample"]) == (group.candidate.digest, group.sample)
+        and _ids_on_record(before["items"], splits) == [item.id for item in group.items]
+        for before, group in zip(told["groups"], groups, strict=True)
+    )
+
+
+def _ids_on_record(items: str | list[str], splits: Splits) -> list[str]:
+    return [item.id for item in splits[items]] if isinstance(items, str) else items
 
 
 def failures_on_record(told: Mapping[str, Any] | None) -> dict[tuple[str, int, str], Outcome]:

@@ -19,7 +19,7 @@ from sharpen.core.digest import Json
 from sharpen.core.errors import BudgetExhausted, NotDeterministic, StorageError
 from sharpen.core.redact import BLANK, is_clean, redact_json
 from sharpen.engine.events import BudgetEnded, Event, JobEnded, comparable, encode, line, without_clock
-from sharpen.files import append_line, complete_lines
+from sharpen.files import append_line, complete_lines, sync_file
 
 
 class Slot:
@@ -44,24 +44,54 @@ class Story:
         self._cut_torn_line()
         self._next = 0
         self._slots: list[Slot] = []
+        self.certain = 0
+        """So many events are certain to have the ledger's rows that they stand on (`durability.py`)."""
+        self.changed: Callable[[], None] = lambda: None
+        """Called when an event was written."""
         path.parent.mkdir(parents=True, exist_ok=True)
         self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
 
     @property
     def replaying(self) -> bool:
         """Whether the next event is one that was already told."""
-        return self._next + len(self._slots) < len(self._told)
+        return self.next_number < len(self._told)
 
     @property
     def told(self) -> list[dict[str, Any]]:
         """The lines that were on disk when the story was opened."""
         return self._told
 
+    @property
+    def length(self) -> int:
+        """How many events are in the file."""
+        return max(self._next, len(self._told))
+
+    @property
+    def next_number(self) -> int:
+        """The number of the event that is reserved next."""
+        return self._next + len(self._slots)
+
+    def number_of(self, slot: Slot) -> int:
+        """The number that the event of a slot will have."""
+        return self._next + self._slots.index(slot)
+
+    def cut(self, number: int) -> None:
+        """Forget what is in the file from an event on. It is worked out again."""
+        ends = [end for end, _ in complete_lines(self.path)]
+        os.truncate(self.path, ends[number - 1] if number else 0)
+        del self._told[number:]
+        for slot in self._slots[max(0, number - self._next) :]:
+            slot.expected = None
+
+    def sync(self) -> None:
+        """Bring the file to the disk. Called from another thread."""
+        sync_file(self.path)
+
     def emit(self, event: Event, **clock: Json) -> None:
         self.fill(self.reserve(), event, **clock)
 
     def reserve(self) -> Slot:
-        n = self._next + len(self._slots)
+        n = self.next_number
         slot = Slot(self._told[n] if n < len(self._told) else None)
         self._slots.append(slot)
         return slot
@@ -79,7 +109,7 @@ class Story:
 
     def upcoming(self) -> dict[str, Any] | None:
         """The line that was told next, where the story went on from here before."""
-        n = self._next + len(self._slots)
+        n = self.next_number
         return self._told[n] if n < len(self._told) else None
 
     def stop_where_it_stopped(self) -> None:
@@ -106,6 +136,7 @@ class Story:
                 raise NotDeterministic(f"not deterministic at event {n} of {self.path}: {_difference(before, now)}")
         else:
             append_line(self._file, redact_line(n, event, clock), self.path)
+            self.changed()
         self._next += 1
 
     def _cut_torn_line(self) -> None:

@@ -105,7 +105,7 @@ class Wishes:
     """The rollouts of one measurement in a row, group after group. A place is a position in that row."""
 
     def __init__(self, groups: Sequence[Group], keys: RolloutKeys, board: Scoreboard) -> None:
-        self._groups = groups
+        self.groups = groups
         self._starts = list(accumulate((len(group.items) for group in groups), initial=0))
         self.numbers = array("i")
         for group in groups:
@@ -120,10 +120,10 @@ class Wishes:
 
     def at(self, place: int) -> tuple[Group, Item]:
         index = bisect_right(self._starts, place) - 1
-        group = self._groups[index]
+        group = self.groups[index]
         return group, group.items[place - self._starts[index]]
 
     def by_group(self) -> list[tuple[Group, array[int]]]:
         """Each group with the numbers of its rollouts, in item order."""
-        pieces = zip(self._groups, self._starts, self._starts[1:], strict=False)
+        pieces = zip(self.groups, self._starts, self._starts[1:], strict=False)
         return [(group, self.numbers[start:end]) for group, start, end in pieces]

@@ -66,6 +66,8 @@ async def advance(job: Job, work: Callable[[], Awaitable[Grown]]) -> tuple[Candi
     if told is not None and told.get("type") == Advanced.type and (job.shelf.newest() or -1) >= told["step"]:
         job.emit(Advanced(told["step"], told["candidate"], told["parts"], told["metrics"]))
         return job.shelf.found(Candidate(told["parts"]), told["step"]), told["step"]
+    if told is not None and story.next_number >= story.certain:
+        story.cut(story.next_number)  # a power failure left the event, and not the checkpoint
     grown = await work()
     policy = job.shelf.grown(grown.policy, grown.step, grown.metrics)
     job.emit(Advanced(grown.step, policy.digest, dict(policy.parts), dict(grown.metrics)))

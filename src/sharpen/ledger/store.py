@@ -19,7 +19,7 @@ import os
 import sqlite3
 import threading
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -31,8 +31,10 @@ from sharpen.core.digest import Json, encoder
 from sharpen.core.errors import StorageError, UsageError
 from sharpen.core.outcome import Outcome
 from sharpen.core.usage import Usage
+from sharpen.files import sync_file, sync_folders
 from sharpen.ledger.claims import Claims
 from sharpen.ledger.connection import fold_log, open_database
+from sharpen.ledger.extent import ADD_ID, Extent, read_extent
 from sharpen.ledger.key_filter import KeyFilter
 from sharpen.ledger.payments import WRITE, Paid, Session, sum_accounts
 
@@ -81,12 +83,17 @@ class Ledger:
         self._folding: threading.Thread | None = None
         self._since_fold = 0
         self._asked_in_vain = 0
+        self._named = False
+        """Whether the file's name, and that of its log, are known to be on the disk."""
+        self.changed: Callable[[], None] = lambda: None
+        """Called when rows were committed."""
         self._paid_replies: KeyFilter | None = None
         """Made once it is worth its making: a small job asks for less than a large ledger holds."""
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._db = open_database(path)
             self._check_version()
+            self._db.execute(ADD_ID)
             if not self._spare.exists():
                 _reserve(self._spare, _SPARE_BYTES)
         except (sqlite3.Error, OSError) as error:
@@ -210,6 +217,23 @@ class Ledger:
         self._commit()
         self._raise_if_broken()
 
+    def extent(self) -> Extent:
+        """Which ledger this is, and how far it reaches."""
+        self.flush()
+        return read_extent(self._db)
+
+    def sync(self) -> None:
+        """Bring everything that was committed to the disk. Called from another thread, which it keeps waiting."""
+        if self._log.exists():
+            sync_file(self._log)
+        if not self._named:
+            sync_folders(self.path.parent)
+            self._named = True
+
+    def break_down(self, error: StorageError) -> None:
+        """Refuse further work: something that was to be kept can't be."""
+        self._error = self._error or error
+
     def counts(self) -> dict[str, int]:
         """How many rollouts and replies are stored."""
         self._commit()
@@ -296,6 +320,7 @@ class Ledger:
             if db.in_transaction:
                 db.execute("ROLLBACK")
             raise
+        self.changed()
         self._since_fold += len(self._replies) + len(self._rollouts)
         if self._since_fold > 1000:
             self.fold()

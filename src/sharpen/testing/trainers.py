@@ -31,7 +31,7 @@ from sharpen.bench.config import RunConfig, TaskConfig
 from sharpen.bench.layout import RunFolder
 from sharpen.bench.runner import Parts, Session
 from sharpen.core.task import Task
-from sharpen.engine import replay
+from sharpen.engine import durability, replay
 from sharpen.engine.budget import Caps
 from sharpen.engine.opening import How
 from sharpen.engine.replay import read_events
@@ -55,7 +55,7 @@ def without_clock(value: Any) -> Any:
     return [without_clock(inner) for inner in value] if isinstance(value, list) else value
 
 
-_LEFT_OUT = ("lock", tensorboard.FILE)
+_LEFT_OUT = ("lock", durability.RECORD, tensorboard.FILE)
 
 
 def left_behind(job_folder: Path) -> dict[str, bytes]:

@@ -37,7 +37,7 @@ Line = dict[str, Any]
 
 _CURVES = {"val": "current_score", "best": "best_score", "train": "batch_score"}
 _RETURNS = tuple(f"eval_{name.removeprefix('eval/')}" for name in RETURNS)
-_HOW_IT_IS_CARRIED_OUT = ("seed", "workers", "max_failures", "rollout_timeout")
+_HOW_IT_IS_CARRIED_OUT = ("seed", "workers", "max_failures", "rollout_timeout", "sync_seconds")
 """Settings that are no difference between arms."""
 
 
