@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
+import pytest
+
 from sharpen.cli import doctor, train
+from sharpen.models.scripted_rules import rules
+from sharpen.testing.http import FakeEndpoint, answer_with
 
 Program = Callable[..., Any]
 
@@ -48,6 +54,40 @@ def test_a_training_stays_below_the_most_that_was_estimated(program: Program) ->
     used = program("train", "codebook", *models, "--json").json["usage"]["total"]["calls"]
     assert used <= estimate["most"]["calls"]
     assert used / 2.5 <= estimate["about"]["calls"] <= used * 2.5
+
+
+def test_the_advice_on_prices_leads_to_prices(
+    program: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Done as it says, it is not given again, although every answer is in the ledger from before, without a price."""
+    monkeypatch.delenv("SHARPEN_PRICES", raising=False)
+    with FakeEndpoint(answer_with(rules)).in_thread() as server:
+        words = ("doctor", "codebook", "--limit", "30", "--model", f"{server.url}#m?temperature=0", "--json")
+        first = program(*words).json
+        before = next(finding for finding in first["findings"] if finding["check"] == "estimate")
+        told = re.search(
+            r"and name the file in SHARPEN_PRICES: (models: \{"(.*)": \{input: 0.5, output: 1.5\}\})", before["advice"]
+        )
+        assert told is not None and told[2] == f"{server.url}#m"
+        other = tmp_path / "other.yaml"
+        other.write_text("models: {x: {input: 1, output: 1}}")
+        monkeypatch.setenv("SHARPEN_PRICES", str(other))
+        again = next(finding for finding in program(*words).json["findings"] if finding["check"] == "estimate")
+        assert f"add to {other}: models: {{\"{server.url}#m\": " in again["advice"]
+        prices = tmp_path / "prices.yaml"
+        prices.write_text(told[1])
+        monkeypatch.setenv("SHARPEN_PRICES", str(prices))
+        second = program(*words).json
+        after = next(finding for finding in second["findings"] if finding["check"] == "estimate")
+        study = tmp_path / "s.yaml"
+        study.write_text(
+            f'tasks: [{{name: codebook, limit: 30}}]\nmodels: {{target: "{server.url}#m?temperature=0"}}\n'
+        )
+        foretold = program("validate", str(study), "--json").json
+    assert second["paid_calls"] == 0
+    assert (after["advice"], after["level"]) == ("", "ok")
+    assert "dollars" in after["what"]
+    assert foretold["estimate"]["most"]["money"] > 0
 
 
 def test_asking_for_the_impossible_is_exit_code_2(program: Program) -> None:

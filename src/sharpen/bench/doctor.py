@@ -26,7 +26,6 @@ from sharpen.bench.evaluate import Files
 from sharpen.bench.layout import folder_name, read_json
 from sharpen.bench.runner import Parts, tell_start
 from sharpen.core.candidate import Candidate
-from sharpen.core.chat import Request
 from sharpen.core.digest import Json
 from sharpen.core.errors import UsageError
 from sharpen.core.item import Item
@@ -42,7 +41,7 @@ from sharpen.gates import registry as gates
 from sharpen.gates.base import Gate
 from sharpen.gates.sequential import Sequential
 from sharpen.models.base import Model
-from sharpen.models.prices import lookup
+from sharpen.models.prices import price_of
 from sharpen.skill.leaks import LeakIndex
 from sharpen.stats.detectable import noise
 from sharpen.tasks.textual import TextTask
@@ -201,8 +200,12 @@ def _conclude(parts: Parts, seen: Seen, found: list[Finding], again: Again | Non
     closing = (2 * test + val, trainer.closing_rollouts(setup.splits, repeatable=repeatable))
     ground = Ground(len(setup.splits.train), _deciding(parts), score, repeatable, closing)
     made = doctor_estimate.estimate(trainer.params, _gate(trainer.params), ground, pace, _asking(setup, seen))
-    findings += [doctor_estimate.cost(made), doctor_estimate.fits(made, parts.how.caps)]
+    findings += [doctor_estimate.cost(made, _without_price(setup)), doctor_estimate.fits(made, parts.how.caps)]
     return Diagnosis(tuple(findings), made, pace)
+
+
+def _without_price(setup: Setup) -> list[str]:
+    return [model.name for model in setup.models.values() if price_of(model) is None]
 
 
 def _metric(params: object) -> Metric:
@@ -242,12 +245,25 @@ def _pace(parts: Parts, seen: Seen, files: Files) -> Pace | None:
         return None
     total = sum(used, NOTHING)
     calls, tokens = total.calls / len(used), total.tokens / len(used)
-    money = None if total.money is None else total.money / len(used)
+    money = _money(parts.setup, seen)
     target = parts.setup.models.get("target")
     lanes = max(1, parts.how.workers if target is None else min(parts.how.workers, target.concurrency))
     if seen.timing.alone is not None:
         return Pace(calls, tokens, money, seen.timing.side_by_side(calls, lanes), seen.timing.alone)
     return Pace(calls, tokens, money, *(_remembered(parts, files.folder.parent) or (lanes, None)))
+
+
+def _money(setup: Setup, seen: Seen) -> float | None:
+    """What a rollout costs. What was paid when nobody knew the price is in the ledger without one; it may be known now."""
+    whole = 0.0
+    for role, usage in ((role, usage) for outcome in seen.outcomes for role, usage in outcome.usage.items()):
+        model = setup.models.get(role)
+        price = None if usage.money is not None or model is None else price_of(model)
+        if usage.money is None and price is None:
+            return None
+        cost = 0.0 if price is None else price.cost(usage.prompt_tokens, usage.cached_tokens, usage.completion_tokens)
+        whole += cost if usage.money is None else usage.money
+    return whole / len(seen.outcomes)
 
 
 def _remembered(parts: Parts, folder: Path) -> tuple[float, float] | None:
@@ -265,7 +281,6 @@ def _asking(setup: Setup, seen: Seen) -> Asking | None:
     if model is None:
         return None
     told = [len(o.answer) + len(o.feedback) + sum(len(m.content) for m in o.trajectory) for o in seen.outcomes]
-    price = lookup(model.name)
-    free = model.bound(Request(prompt=""))[1] == 0.0
-    known = (0.0, 0.0) if free else None if price is None else (price.input, price.output)
+    price = price_of(model)
+    known = None if price is None else (price.input, price.output)
     return Asking(setup.initial.length, round(fmean(told)) if told else 0, known)

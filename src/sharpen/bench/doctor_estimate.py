@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from sharpen.bench.doctor_checks import Finding, Level
@@ -17,6 +17,7 @@ from sharpen.core.digest import Json
 from sharpen.engine.budget import Caps
 from sharpen.gates.base import Gate
 from sharpen.gates.sequential import Sequential
+from sharpen.models import prices
 from sharpen.trainers.reflact.params import ReflACTParams
 from sharpen.trainers.reflact.rollout import steps_per_epoch
 
@@ -137,8 +138,8 @@ def planned(params: ReflACTParams, train: int) -> Plan:
     return Plan(steps, math.ceil(steps / per_epoch), min(items, train))
 
 
-def cost(found: Estimate) -> Finding:
-    """The estimate in words."""
+def cost(found: Estimate, without_price: Sequence[str] = ()) -> Finding:
+    """The estimate in words. `without_price` are the models whose price is not known."""
     what = f"about {_words(found.about)}"
     detail = [
         f"{found.steps} step{'' if found.steps == 1 else 's'} of about {_words(found.step)} each",
@@ -151,8 +152,7 @@ def cost(found: Estimate) -> Finding:
     if found.about.seconds is None:
         detail.append("no time is given: every answer was known already, so nothing could be timed")
     if found.about.money is None:
-        advice = "name a file with the model's prices in SHARPEN_PRICES to see the money"
-        return Finding("estimate", Level.WARN, what, tuple(detail), advice)
+        return Finding("estimate", Level.WARN, what, tuple(detail), prices.advice(without_price))
     return Finding("estimate", Level.OK, what, tuple(detail))
 
 

@@ -20,12 +20,11 @@ from sharpen.bench.doctor import RECORD
 from sharpen.bench.doctor_estimate import Asking, Cost, Pace
 from sharpen.bench.layout import read_json
 from sharpen.bench.matrix import Planned
-from sharpen.core.chat import Request
 from sharpen.core.digest import Json
 from sharpen.engine.opening import Setup
 from sharpen.gates import registry as gates
 from sharpen.models.base import Model
-from sharpen.models.prices import lookup
+from sharpen.models.prices import price_of
 from sharpen.tasks.render import render
 from sharpen.tasks.textual import TextTask
 from sharpen.trainers.base import Ground
@@ -139,7 +138,11 @@ def _rollout(job: Planned, looked: Path) -> _Rollout:
     seen = _measured(job, looked)
     if seen is None:
         return _Rollout(tokens, money, None, lanes, letters)
-    return _Rollout(seen.tokens, seen.money, seen.seconds, min(lanes, seen.lanes), letters)
+    if seen.money is None and price is not None and tokens is not None:  # the price has become known since
+        money = seen.tokens * ((tokens - answer) * price[0] + answer * price[1]) / tokens / 1e6
+    return _Rollout(
+        seen.tokens, money if seen.money is None else seen.money, seen.seconds, min(lanes, seen.lanes), letters
+    )
 
 
 def _lengths(setup: Setup) -> tuple[float | None, float, float]:
@@ -170,9 +173,7 @@ def _measured(job: Planned, looked: Path) -> Pace | None:
 
 def _price(model: Model) -> tuple[float, float] | None:
     """Dollars per million tokens that are read and written; None where nobody has told."""
-    if model.bound(Request(prompt=""))[1] == 0.0:
-        return 0.0, 0.0
-    price = lookup(model.name.partition("?")[0])
+    price = price_of(model)
     return None if price is None else (price.input, price.output)
 
 

@@ -8,14 +8,16 @@ which is not the same as nothing.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from pathlib import Path
 
+from sharpen.core.chat import Request
 from sharpen.core.digest import Json
 from sharpen.core.errors import UsageError, nearest
+from sharpen.models.base import Model
 
 ENVIRONMENT = "SHARPEN_PRICES"
 _BUILT_IN = Path(__file__).with_name("prices.yaml")
@@ -47,6 +49,27 @@ def lookup(name: str) -> Price | None:
             if fnmatchcase(name, pattern):
                 return price
     return None
+
+
+def price_of(model: Model) -> Price | None:
+    """The price of a model that is open; settings in its name do not matter."""
+    if model.bound(Request(prompt=""))[1] == 0.0:
+        return FREE
+    return lookup(_plain(model.name))
+
+
+def advice(names: Sequence[str]) -> str:
+    """What to do to have these models' prices known."""
+    rows = ", ".join(f'"{_plain(name)}": {{input: 0.5, output: 1.5}}' for name in dict.fromkeys(names))
+    file = os.environ.get(ENVIRONMENT)
+    where = f"add to {file}" if file else f"write to a file, and name the file in {ENVIRONMENT}"
+    return f"to see the money, {where}: models: {{{rows}}} with your prices, in dollars per million tokens"
+
+
+def _plain(name: str) -> str:
+    """A model's name without settings behind a `?`; one before the `#` belongs to the address."""
+    address, mark, model = name.rpartition("#")
+    return f"{address}{mark}{model.partition('?')[0]}"
 
 
 @lru_cache(maxsize=8)

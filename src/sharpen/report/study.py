@@ -51,7 +51,9 @@ def shown_matrix(
     shown = whole.most if whole.about is None else whole.about
     yield Text("~ is about, ≤ at most; tokens and money are a guess, for the skill as long as it is now.", style="dim")
     if shown.money is None:
-        yield Text("Money is not known: name a file with the models' prices in SHARPEN_PRICES.", style="dim")
+        yield Text(
+            "Money is not known: a file named in SHARPEN_PRICES can say it (docs/models.md shows one).", style="dim"
+        )
     if shown.seconds is None:
         yield Text("Time is not known: `sharpen doctor` times the model, and is remembered here.", style="dim")
 
