@@ -66,14 +66,14 @@ def test_the_advice_on_prices_leads_to_prices(
         first = program(*words).json
         before = next(finding for finding in first["findings"] if finding["check"] == "estimate")
         told = re.search(
-            r"and name the file in SHARPEN_PRICES: (models: \{"(.*)": \{input: 0.5, output: 1.5\}\})", before["advice"]
+            r"name the file in SHARPEN_PRICES: (models: \{'(.*)': \{input: 0.5, output: 1.5\}\})", before["advice"]
         )
         assert told is not None and told[2] == f"{server.url}#m"
         other = tmp_path / "other.yaml"
         other.write_text("models: {x: {input: 1, output: 1}}")
         monkeypatch.setenv("SHARPEN_PRICES", str(other))
         again = next(finding for finding in program(*words).json["findings"] if finding["check"] == "estimate")
-        assert f"add to {other}: models: {{\"{server.url}#m\": " in again["advice"]
+        assert f"add to {other}: models: {{'{server.url}#m': " in again["advice"]
         prices = tmp_path / "prices.yaml"
         prices.write_text(told[1])
         monkeypatch.setenv("SHARPEN_PRICES", str(prices))

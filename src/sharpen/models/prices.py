@@ -60,7 +60,7 @@ def price_of(model: Model) -> Price | None:
 
 def advice(names: Sequence[str]) -> str:
     """What to do to have these models' prices known."""
-    rows = ", ".join(f'"{_plain(name)}": {{input: 0.5, output: 1.5}}' for name in dict.fromkeys(names))
+    rows = ", ".join(f"'{_plain(name)}': {{input: 0.5, output: 1.5}}" for name in dict.fromkeys(names))
     file = os.environ.get(ENVIRONMENT)
     where = f"add to {file}" if file else f"write to a file, and name the file in {ENVIRONMENT}"
     return f"to see the money, {where}: models: {{{rows}}} with your prices, in dollars per million tokens"
