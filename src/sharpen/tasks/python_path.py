@@ -20,14 +20,18 @@ from types import CodeType, ModuleType
 
 from sharpen.core.digest import digest
 from sharpen.core.errors import SharpenError, UsageError, in_a_line, nearest
+from sharpen.tasks.own_imports import imported_sources, is_own
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A Python object, and the digest of the source it came from (of the module's name where there is no source)."""
+    """A Python object, and the digest of the source it came from (of the module's name where there is no source) together
+    with that of the user's own files it imports. `own` says whether it comes from such a file rather than from an installed
+    package."""
 
     value: object
     source: str
+    own: bool = True
 
 
 class _AsItStands(SourceFileLoader):
@@ -51,8 +55,12 @@ def find(spec: str, what: str) -> Found:
         there = f"; it has {', '.join(own)}" if own else ""
         raise UsageError(f"{what} {spec!r}: {where} has no {name!r}{nearest(name, public)}{there}")
     file = getattr(module, "__file__", None)
-    source = Path(file).read_text(encoding="utf-8", errors="replace") if file and file.endswith(".py") else where
-    return Found(getattr(module, name), digest(source)[:16])
+    if not file or not file.endswith(".py"):
+        return Found(getattr(module, name), digest(where)[:16], own=False)
+    source = Path(file).read_text(encoding="utf-8", errors="replace")
+    of_the_user = is_file(spec) or is_own(Path(file))
+    helpers = imported_sources(Path(file), source, module) if of_the_user else {}
+    return Found(getattr(module, name), digest([source, helpers] if helpers else source)[:16], of_the_user)
 
 
 def file_of(spec: str) -> Path | None:

@@ -6,8 +6,8 @@ function that takes settings as keyword arguments (one that takes `deal` is give
 returns a `Task`. A family is a module with `make(name, **settings)`, a `DESCRIPTION`, and `members()`, the names it knows
 without reading anything of the user's; an error from there says what it lacks. Paths are a data file (`.jsonl`, `.json`,
 `.csv`, `.parquet`), a folder with train, val and test, or a Python class as `path/to/file.py:Class` or
-`package.module:Class`. The source of a class that is named by its file is part of the task's version, so that an edited
-task never meets scores from before.
+`package.module:Class`. The source of a class of the user's own, and of what it imports from the user's own files, is part of
+the task's version, so that an edited task never meets scores from before.
 """
 
 from __future__ import annotations
@@ -212,7 +212,7 @@ def _from_class(spec: str, settings: Mapping[str, Json]) -> Task:
 
     found = python_path.find(spec, "task")
     task = _made(found.value, spec, settings)
-    if python_path.is_file(spec):
+    if found.own:
         task.version = f"{task.version}-{found.source[:8]}"
     return task
 

@@ -94,7 +94,7 @@ def _by_path(spec: str) -> type[Trainer]:
     kind = found.value
     if not _is_trainer(kind):
         raise UsageError(f"trainer {spec!r} is not a subclass of sharpen's Trainer with its settings in Params")
-    version = f"{kind.version}-{found.source[:8]}" if python_path.is_file(spec) else kind.version
+    version = f"{kind.version}-{found.source[:8]}" if found.own else kind.version
     # A class of its own: what the file imports from elsewhere keeps its version.
     about = {
         "name": kind.name or kind.__name__,
