@@ -2,7 +2,7 @@
 
 Their texts are part of the version of a task, a metric or a trainer: a changed helper never meets scores from before. What
 is installed (the standard library, site-packages) is not among them, nor is sharpen itself. Imports are taken from the text,
-also those inside functions, and from what the loaded module holds, for modules that it loaded by name at run time. Files that
+also those inside functions, and from what the loaded module holds, for modules that it loaded by name. Files that
 are read as data are not seen: a task whose score depends on one bumps its `version`.
 """
 
@@ -53,7 +53,8 @@ def is_own(file: Path) -> bool:
 def _installed() -> frozenset[Path]:
     library = [str(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib", "purelib", "platlib")]
     packages = [*site.getsitepackages(), site.getusersitepackages()]
-    return frozenset(Path(path).resolve() for path in (*library, *packages, Path(__file__).parents[1]))
+    of_sharpen = Path(__file__).parents[1]
+    return frozenset(path.resolve() for path in (*map(Path, library), *map(Path, packages), of_sharpen))
 
 
 def _names_in(source: str, package: str) -> Iterator[str]:
