@@ -7,6 +7,7 @@ No test depends on the clock: examples of hypothesis may take as long as a busy 
 from __future__ import annotations
 
 import hashlib
+import os
 from pathlib import Path
 
 import pytest
@@ -32,6 +33,12 @@ def pytest_configure(config: pytest.Config) -> None:
     folder = config.getoption("--share")
     if folder is not None:
         config.pluginmanager.register(_Share(Path(folder)))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def own_state(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """What the tests allow to run is remembered apart from what the user did."""
+    os.environ["SHARPEN_STATE"] = str(tmp_path_factory.mktemp("state"))
 
 
 class _Share:

@@ -19,27 +19,26 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from sharpen.bench import artifacts, layout, reuse, story, strict_yaml
+from sharpen.bench import artifacts, layout, reuse, story, strict_yaml, trust
 from sharpen.bench.artifacts import results
-from sharpen.bench.config import BudgetConfig, dump
+from sharpen.bench.config import BudgetConfig, dump, understood
 from sharpen.bench.job_process import BUDGET, DONE, STOPPED, Together
 from sharpen.bench.layout import JOB_CONFIG, RunFolder
 from sharpen.bench.matrix import Planned, Skipped
 from sharpen.bench.processes import Ended, Order, nursery
+from sharpen.bench.runner import write_material
 from sharpen.bench.study import StudyConfig
 from sharpen.bench.study import dump as dump_study
 from sharpen.bench.tables import PROCESS, job_payments, write_tables
 from sharpen.bench.withheld import Withheld
 from sharpen.core.digest import Json
 from sharpen.core.redact import redact
-from sharpen.engine import checkpoints
 from sharpen.engine.durability import check_ledger, cut_damaged_end
 from sharpen.engine.opening import EVENTS
 from sharpen.engine.replay import reopen
 from sharpen.files import sweep, write_atomic, write_json
 from sharpen.ledger.payments import Paid
 from sharpen.ledger.store import Ledger
-from sharpen.tasks.datatask import DataTask
 
 FINISHED = ("done", "budget")
 _DAMAGED = "damaged"
@@ -92,15 +91,12 @@ class Conductor:
         self.folder.write_manifest(records, tags=list(self.study.tags))
         self._take_over()
         withheld = Withheld()
+        allowed: list[trust.Use] = []
         for job in self.jobs:
             config, parts = job.cell.config, job.parts
             home = RunFolder(self.folder.path, job.cell.task_key)
-            task = parts.setup.task
-            if isinstance(task, DataTask) and not home.data.exists():
-                task.write(home.data)
-            if config.task.skill is not None and not home.skill.exists():
-                for part, text in parts.setup.initial.parts.items():
-                    write_atomic(home.skill / checkpoints.safe_part(part), text)
+            write_material(parts, home)
+            allowed += [*trust.uses(config, home), *trust.uses(understood(config, parts.trainer.params), home)]
             path = self.folder.job(job.job_id) / JOB_CONFIG
             self._configs[job.job_id] = withheld.hide(dump(config, parts.trainer.params))
             ended_by = _budget_of(path) if path.exists() else config.budget
@@ -112,6 +108,7 @@ class Conductor:
                     self._grown.add(job.job_id)
             else:
                 write_atomic(path, self._configs[job.job_id])
+        trust.remember(allowed)
         withheld.hand_over()
 
     def _take_over(self) -> None:

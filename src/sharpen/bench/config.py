@@ -17,6 +17,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from sharpen.bench import strict_yaml, withheld
+from sharpen.bench.layout import JOB_CONFIG, SNAPSHOT
 from sharpen.core.errors import UsageError, nearest
 from sharpen.core.redact import remember_settings
 
@@ -195,12 +196,17 @@ def faults(model: type[BaseModel], values: Mapping[str, Any], where: str) -> lis
     return []
 
 
+def understood(config: RunConfig, params: BaseModel) -> RunConfig:
+    """A configuration with the trainer's settings as they were understood, so that nothing in them depends on a file that
+    may change."""
+    trainer = config.trainer.model_copy(update={"params": params.model_dump(mode="json", exclude_unset=True)})
+    return config.model_copy(update={"trainer": trainer})
+
+
 def dump(config: RunConfig, params: BaseModel) -> str:
-    """The whole configuration as YAML, for the snapshot in a run's folder; the trainer's settings as they were understood,
-    so that nothing in them depends on a file that may change."""
-    understood = config.trainer.model_copy(update={"params": params.model_dump(mode="json", exclude_unset=True)})
-    config = config.model_copy(update={"trainer": understood})
-    return yaml.dump(config.model_dump(mode="json"), Dumper=_DUMPER, sort_keys=False, allow_unicode=True)
+    """The whole configuration as YAML, for the snapshot in a run's folder."""
+    whole = understood(config, params).model_dump(mode="json")
+    return yaml.dump(whole, Dumper=_DUMPER, sort_keys=False, allow_unicode=True)
 
 
 def _read(path: Path, seen: tuple[Path, ...]) -> dict[str, Any]:
@@ -217,6 +223,10 @@ def _read(path: Path, seen: tuple[Path, ...]) -> dict[str, Any]:
         content = {}
     if not isinstance(content, dict):
         raise UsageError(f"{path} holds a {type(content).__name__}; a configuration is a mapping of keys to values")
+    if _is_snapshot(path):
+        if "_base_" in content:
+            raise UsageError(f"{path}: the snapshot of a run is whole, and has no _base_; take it out")
+        return _shorthand(content)
     bases = content.pop("_base_", [])
     if isinstance(bases, str):
         bases = [bases]
@@ -227,6 +237,11 @@ def _read(path: Path, seen: tuple[Path, ...]) -> dict[str, Any]:
         _merge(merged, _read(path.parent / base, (*seen, path)))
     _merge(merged, _found_beside(_shorthand(content), path.parent))
     return merged
+
+
+def _is_snapshot(path: Path) -> bool:
+    """Whether a configuration is one that a run keeps: it stands for itself, and leads to no file beside it."""
+    return path.name == SNAPSHOT or (path.name == JOB_CONFIG and path.parent.parent.name == "jobs")
 
 
 def _shorthand(content: dict[str, Any]) -> dict[str, Any]:

@@ -52,7 +52,8 @@ def carry_out(
     try:
         config = load(run / "jobs" / job_id / JOB_CONFIG)
         folder = RunFolder(run, task_key(config.task))
-        parts = build(config, folder, jobs_at_once=together.jobs if together else 1)
+        # Who started the study was asked about its code before the first job.
+        parts = build(config, folder, trusted=True, jobs_at_once=together.jobs if together else 1)
         if parts.setup.spec.job_id != job_id:
             raise UsageError(
                 f"its configuration now stands for job {parts.setup.spec.job_id}: a task, a model or a trainer has changed"

@@ -2,11 +2,13 @@
 
 runs/<run_id>/meta/            config.snapshot.yaml, manifest.json, env.json, git.json
 runs/<run_id>/data/            the splits of a task that came from a data file, so that the run stands on its own
+runs/<run_id>/items/           the items of a task that is made by code of the user's own, so that reading needs no code
 runs/<run_id>/skill/           the texts training started from, where they were given
 runs/<run_id>/ledger.db        what was paid for
 runs/<run_id>/jobs/<job_id>/   job_meta.json, events.jsonl, results.json, checkpoints/
 
-In a study data/ and skill/ are in tasks/<task>/, and a job's folder has its own config.yaml, process.json and stdout.log.
+In a study data/, items/ and skill/ are in tasks/<task>/, and a job's folder has its own config.yaml, process.json and
+stdout.log.
 """
 
 from __future__ import annotations
@@ -27,6 +29,7 @@ from typing import Any
 
 import sharpen
 from sharpen.bench import withheld
+from sharpen.bench.containment import check_contained
 from sharpen.core.digest import Json
 from sharpen.core.errors import StorageError, UsageError
 from sharpen.core.printable import printable
@@ -37,6 +40,8 @@ _VARIABLES = ("SHARPEN_", "OPENAI_", "AZURE_", "ANTHROPIC_", "HF_", "CUDA_", "OM
 """Beginnings of environment variables that may matter to a result."""
 
 
+SNAPSHOT = "config.snapshot.yaml"
+"""A run's own configuration, in `meta`."""
 JOB_CONFIG = "config.yaml"
 """A job's own configuration, in its folder of a study."""
 
@@ -50,7 +55,7 @@ class RunFolder:
 
     @property
     def config(self) -> Path:
-        return self.path / "meta" / "config.snapshot.yaml"
+        return self.path / "meta" / SNAPSHOT
 
     @property
     def ledger(self) -> Path:
@@ -63,6 +68,11 @@ class RunFolder:
     @property
     def skill(self) -> Path:
         return self._home / "skill"
+
+    @property
+    def items(self) -> Path:
+        """The items of a task that is made by code of the user's own."""
+        return self._home / "items"
 
     @property
     def _home(self) -> Path:
@@ -82,6 +92,8 @@ class RunFolder:
         return found
 
     def job(self, job_id: str) -> Path:
+        if "/" in job_id or "\0" in job_id or job_id in ("", ".", ".."):
+            raise UsageError(f"{self.path}: {job_id!r} can't be the name of a job")
         return self.path / "jobs" / job_id
 
     def jobs(self) -> list[Path]:
@@ -123,14 +135,20 @@ def folder_name(name: str) -> str:
     )
 
 
+def open_run(path: Path) -> RunFolder:
+    """The run in a folder that is there. It may be somebody else's: nothing in it may lead out of it."""
+    check_contained(path)
+    return RunFolder(path)
+
+
 def find_run(given: str, root: Path) -> RunFolder:
     """A run by its path, by its name under `root`, or the newest one for `latest`."""
     for path in (Path(given), root / given):
-        if (path / "meta" / "config.snapshot.yaml").exists():
-            return RunFolder(path)
-    there = sorted(root.glob("*/meta/config.snapshot.yaml"), key=lambda path: path.stat().st_mtime)
+        if (path / "meta" / SNAPSHOT).exists():
+            return open_run(path)
+    there = sorted(root.glob(f"*/meta/{SNAPSHOT}"), key=lambda path: path.stat().st_mtime)
     if given == "latest" and there:
-        return RunFolder(there[-1].parent.parent)
+        return open_run(there[-1].parent.parent)
     names = [path.parent.parent.name for path in there]
     known = f"runs in {root}: {', '.join(names[-5:])}" if names else f"there are no runs in {root}"
     raise UsageError(f"no run {given!r}; {known}")

@@ -38,13 +38,23 @@ Scores = Mapping[str, float]
 
 @dataclass(frozen=True)
 class Subject:
-    """A trained skill, the blocks in question, and the items on which they are weighed."""
+    """A trained skill, the blocks in question, and the items on which they are weighed. `keys` are those of the stored
+    rollouts."""
 
-    setup: Setup
+    keys: RolloutKeys
     skill: Candidate
     blocks: Sequence[Block]
     items: Sequence[Item]
     metric: Metric
+
+
+def stored_keys(lines: Sequence[Mapping[str, Any]]) -> RolloutKeys:
+    """The keys of a job's rollouts, from its events."""
+    started = lines[0]
+    models = {role: identity for role, identity in started["models"].items() if role != "optimizer"}
+    seed = started["seed"] if started["repeatable"] else None
+    repeat = next((line["repeat"] for line in lines if line["type"] == "repeat_stated"), 0)
+    return RolloutKeys(started["task"], started["task_version"], models, started["render"], seed, repeat=repeat)
 
 
 @dataclass(frozen=True)
@@ -109,13 +119,13 @@ def known(subject: Subject, ledger: Ledger) -> Result:
 
 
 async def measure(
-    subject: Subject, files: Files, how: How, *, calls: float, margin: float | None = None,
+    setup: Setup, subject: Subject, files: Files, how: How, *, calls: float, margin: float | None = None,
     on_start: Callable[[Job], None] | None = None,
 ) -> Result:  # fmt: skip
     """Measure what `calls` fresh calls allow for, block by block in their order; with a margin, look for a shorter skill."""
     with Ledger(files.ledger) as ledger:
         before = known(subject, ledger)
-    per = subject.setup.task.calls_per_rollout
+    per = setup.task.calls_per_rollout
     left = calls - per * (before.missing - sum(row.missing for row in before.weighed))
     chosen: list[Block] = []
     for row in before.weighed:
@@ -126,8 +136,8 @@ async def measure(
         nothing = Pruned(None, (), (), None, "no block could be weighed")
         return dataclasses.replace(before, pruned=None if margin is None else nothing)
     params = {"blocks": len(chosen), "margin": margin}
-    spec = dataclasses.replace(subject.setup.spec, trainer=NAME, trainer_version="1", params=params)
-    async with open_job(dataclasses.replace(subject.setup, spec=spec), files.folder, files.ledger, how) as job:
+    spec = dataclasses.replace(setup.spec, trainer=NAME, trainer_version="1", params=params)
+    async with open_job(dataclasses.replace(setup, spec=spec), files.folder, files.ledger, how) as job:
         if on_start is not None:
             on_start(job)
         tell_start(job)
@@ -187,7 +197,7 @@ class _Trial:
         if not any(text.strip() for text in shorter.parts.values()):
             return None
         stored = _stored(self.subject, shorter, self.job.runtime.ledger)
-        cost = self.subject.setup.task.calls_per_rollout * (len(self.subject.items) - len(stored))
+        cost = self.job.task.calls_per_rollout * (len(self.subject.items) - len(stored))
         if cost > self.left:
             raise BudgetExhausted(f"checking a shorter skill takes {cost} calls, and {self.left:.0f} are left")
         self.left -= cost
@@ -221,11 +231,7 @@ async def _scores(job: Job, subject: Subject, candidates: Sequence[Candidate]) -
 
 
 def _stored(subject: Subject, candidate: Candidate, ledger: Ledger) -> Scores:
-    spec = subject.setup.spec
-    models = {role: identity for role, identity in spec.models.items() if role != "optimizer"}
-    seed = subject.setup.sampling.seed
-    keys = RolloutKeys(spec.task, spec.task_version, models, spec.render, seed, repeat=spec.repeat)
-    by_key = {keys.key(candidate, item, 0): item.id for item in subject.items}
+    by_key = {subject.keys.key(candidate, item, 0): item.id for item in subject.items}
     found = ledger.scores(by_key)
     return {by_key[key]: subject.metric.of(score.hard, score.soft) for key, score in found.items()}
 

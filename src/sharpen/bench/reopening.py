@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sharpen.bench.config import load
-from sharpen.bench.layout import JOB_CONFIG, RunFolder
+from sharpen.bench.layout import JOB_CONFIG, RunFolder, open_run
 from sharpen.bench.study import task_key
 
 
@@ -36,5 +36,5 @@ def job_around(path: Path) -> tuple[RunFolder, Path] | None:
     for folder in (path, *path.parents):
         run = RunFolder(folder.parent.parent)
         if folder.parent.name == "jobs" and run.config.exists():
-            return run, folder
+            return open_run(run.path), folder
     return None

@@ -10,8 +10,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from sharpen.bench import artifacts, benchmark, layout, tensorboard
-from sharpen.bench.config import RunConfig, TaskConfig, dump, validated
+from sharpen.bench import artifacts, benchmark, layout, tensorboard, trust
+from sharpen.bench.config import RunConfig, TaskConfig, dump, understood, validated
+from sharpen.bench.item_files import write_items
 from sharpen.bench.layout import RunFolder
 from sharpen.core.candidate import Candidate
 from sharpen.core.digest import Json, digest
@@ -73,12 +74,16 @@ def build(
     *,
     task: Task | None = None,
     to_train: bool = True,
+    trusted: bool = False,
     jobs_at_once: int = 1,
 ) -> Parts:
     """Find everything a configuration names, in `run`'s own copies where it has them. Whatever is wrong is said here,
     before anything is paid for. A `task` that is given is taken as it is, to be looked at. What can't be trained may still
-    be evaluated: `to_train` says which is meant. `jobs_at_once` share this machine's cores."""
+    be evaluated: `to_train` says which is meant. Code that the configuration of a `run` names must be known to be the user's
+    (`trust.py`), unless it is `trusted` already. `jobs_at_once` share this machine's cores."""
     remember_environment()
+    if run is not None and not trusted:
+        trust.require(run.path, trust.uses(config, run))
     if task is None:
         task = make_task(config.task, None if run is None else run.data)
     missing = task.requirements.missing()
@@ -181,16 +186,26 @@ def prepare(config: RunConfig, root: Path) -> tuple[RunFolder, Parts]:
     parts = build(config)
     task, spec = parts.setup.task, parts.setup.spec
     folder = layout.new_run(root, f"{task.name}-{spec.trainer}")
-    if isinstance(task, DataTask):
-        task.write(folder.data)
-    if config.task.skill is not None:
-        for part, text in parts.setup.initial.parts.items():
-            write_atomic(folder.skill / checkpoints.safe_part(part), text)
+    write_material(parts, folder)
     about: dict[str, Json] = {"task": spec.task, "trainer": spec.trainer, "seed": config.seed}
     if config.repeat:
         about["repeat"] = config.repeat
     folder.write_meta(dump(config, parts.trainer.params), {spec.job_id: about})
+    trust.remember(trust.uses(understood(config, parts.trainer.params), folder))
     return folder, parts
+
+
+def write_material(parts: Parts, folder: RunFolder) -> None:
+    """Write what the job works on into its run, as far as it is not there: data, items that code has made, the start."""
+    task, config = parts.setup.task, parts.config.task
+    if isinstance(task, DataTask):
+        if not folder.data.exists():
+            task.write(folder.data)
+    elif any(use.action == trust.RUNS for use in trust.task_uses(config)) and not folder.items.exists():
+        write_items(folder.items, task, parts.setup.splits, parts.setup.initial)
+    if config.skill is not None and not folder.skill.exists():
+        for part, text in parts.setup.initial.parts.items():
+            write_atomic(folder.skill / checkpoints.safe_part(part), text)
 
 
 @dataclass

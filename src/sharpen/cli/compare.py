@@ -149,10 +149,19 @@ def _changes(commit: str, arms: list[Arm], runs: Path) -> list[Changes]:
     from sharpen.bench.changes import since
     from sharpen.bench.config import load
     from sharpen.bench.reopening import home_of, job_around
+    from sharpen.bench.trust import TRAINER, has_run, uses
     from sharpen.core.errors import UsageError
 
     found = [job_around(Path(run.source)) for arm in arms for run in arm.runs]
-    trainers = [load(home_of(*around).config).trainer.name for around in found if around is not None]
+    trainers = []
+    for home in (home_of(*around) for around in found if around is not None):
+        config = load(home.config)
+        if not all(has_run(use) for use in uses(config, home.run) if use.setting == TRAINER):
+            raise UsageError(
+                f"--since: the trainer {config.trainer.name} of {home.run.path} is code that was not run here, so it is not "
+                "looked up; `sharpen resume --trust` allows it"
+            )
+        trainers.append(config.trainer.name)
     if not trainers:
         raise UsageError("--since looks at the code of trainers, and none of these is a run of sharpen")
     return since(commit, trainers)

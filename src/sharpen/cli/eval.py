@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sharpen.cli import options
+from sharpen.cli import options, trusting
 from sharpen.cli.terminal import echo, echo_json
 
 if TYPE_CHECKING:
@@ -34,18 +34,22 @@ INITIAL = "initial"
 @click.option("--seed", type=int, metavar="N", help="Of the draws, where a model may answer differently.")
 @options.budget_option
 @click.option("--workers", type=int, metavar="N", help="Rollouts under way at once.")
+@trusting.trust_option
 @options.runs_option
 @options.output_options
 def command(
-    what: str, against: str | None, split: str | None, episodes: int | None, repeats: int, runs: Path, **given: Any
-) -> int:
+    what: str, against: str | None, split: str | None, episodes: int | None, repeats: int, trust: bool, runs: Path,
+    **given: Any,
+) -> int:  # fmt: skip
     """Score WHAT: a run or a job's folder (its best), a checkpoint's folder, a skill file, or `initial` (the start).
 
     The task and the models are those of the run WHAT belongs to, unless others are given. Nothing that a ledger holds is
     paid for again.
     """
     from sharpen.bench import evaluate, layout
+    from sharpen.bench.config import load
     from sharpen.bench.runner import build
+    from sharpen.bench.trust import model_uses, policy_uses, uses
     from sharpen.cli.running import Output, fetch_weights
     from sharpen.cli.terminal import say
     from sharpen.core.errors import UsageError
@@ -59,8 +63,16 @@ def command(
     found = [_find(name, runs) for name in (what, against) if name is not None]
     home = next((one.home for one in found if one.home is not None), None)
     own_data = None if given["task"] is not None or home is None else home.run
-    config = _config(home, given, next((one.candidate for one in found if one.candidate is not None), None))
-    setup = build(config, own_data, to_train=False).setup
+    policy = next((one.candidate for one in found if one.candidate is not None), None)
+    own_task = given["task"] is None
+    if home is not None:
+        stored = load(home.config)
+        listed = uses(stored, home.run) if own_task else [*model_uses(stored)]
+        trusting.allow(home.run.path, listed, trust=trust, ask=not output.as_json)
+    elif own_task and policy is not None:
+        trusting.allow(Path(what), policy_uses(policy), trust=trust, ask=not output.as_json)
+    config = _config(home, given, policy)
+    setup = build(config, own_data, to_train=False, trusted=True).setup
     if home is None:
         setup = _measured_against(setup, next((one.benchmark for one in found if one.benchmark is not None), None))
     start = setup.initial if own_data is None else _start(found, setup.initial)

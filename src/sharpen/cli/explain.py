@@ -10,15 +10,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sharpen.cli import options
+from sharpen.cli import options, trusting
 from sharpen.cli.terminal import echo, echo_json
 
 if TYPE_CHECKING:
     from sharpen.bench.attribution import Attributed
+    from sharpen.bench.config import RunConfig, TaskConfig
     from sharpen.bench.leave_one_out import Result, Subject
     from sharpen.bench.reopening import Home
     from sharpen.cli.running import Output
     from sharpen.core.candidate import Candidate
+    from sharpen.core.task import Splits
     from sharpen.engine.metric import Metric
     from sharpen.engine.opening import Setup
 
@@ -34,11 +36,12 @@ if TYPE_CHECKING:
 )  # fmt: skip
 @click.option("--to", "target", type=click.Path(path_type=Path), help="Where --prune writes the shorter skill.")
 @click.option("--workers", type=click.IntRange(1), metavar="N", help="Rollouts under way at once.")
+@trusting.trust_option
 @options.runs_option
 @options.output_options
 def command(
     job: str, fresh: bool, budget: str | None, prune: bool, margin: float, target: Path | None, workers: int | None,
-    runs: Path, as_json: bool, quiet: bool,
+    trust: bool, runs: Path, as_json: bool, quiet: bool,
 ) -> int:  # fmt: skip
     """Say of every line of JOB's best skill (a run, its job's folder, or `latest`) where it comes from and what it does.
 
@@ -47,7 +50,9 @@ def command(
     """
     from sharpen.bench import leave_one_out
     from sharpen.bench.attribution import attributed
+    from sharpen.bench.config import load
     from sharpen.bench.reopening import home_of
+    from sharpen.bench.trust import uses
     from sharpen.cli.finding import find, must_be_text
     from sharpen.cli.running import Output, best_skill
     from sharpen.core.errors import UsageError
@@ -65,15 +70,19 @@ def command(
     lines = read_events(folder / "events.jsonl")
     must_be_text(folder, lines, "explain weighs the lines of a text")
     home = home_of(found.run, folder)
-    setup = _setup(home, lines[0])
-    rows = attributed(lines, {setup.initial.digest: setup.initial, **_saved(folder)}, skill)
-    items = leave_one_out.deciding(lines, setup.splits.val)
-    subject = leave_one_out.Subject(setup, skill, [row.block for row in rows], items, _metric(lines[0]))
+    config = load(home.config)
+    splits, start = _stored(config.task, home, lines[0])
+    rows = attributed(lines, {**({} if start is None else {start.digest: start}), **_saved(folder)}, skill)
+    items = leave_one_out.deciding(lines, splits.val)
+    keys = leave_one_out.stored_keys(lines)
+    subject = leave_one_out.Subject(keys, skill, [row.block for row in rows], items, _metric(lines[0]))
     if calls == 0:
         with Ledger(home.run.ledger) as ledger:
             result = leave_one_out.known(subject, ledger)
     else:
-        result = _measure(subject, home, runs, calls, margin if prune else None, workers, output)
+        trusting.allow(home.run.path, uses(config, home.run), trust=trust, ask=not as_json)
+        setup = _setup(config, home, lines[0])
+        result = _measure(setup, subject, home, runs, calls, margin if prune else None, workers, output)
     _show(rows, result, subject, margin, output)
     if target is not None:
         _write(result, target)
@@ -102,15 +111,28 @@ def _check(prune: bool, target: Path | None, calls: float) -> None:
         raise UsageError("--prune has to measure the shorter skill: give --fresh, or --budget calls=N")
 
 
-def _setup(home: Home, started: Mapping[str, Any]) -> Setup:
-    from sharpen.bench.config import BudgetConfig, load
-    from sharpen.bench.runner import build
+def _stored(task: TaskConfig, home: Home, started: Mapping[str, Any]) -> tuple[Splits, Candidate | None]:
+    """The job's items, and its start where the run has it: from its files, without running code of the task's."""
+    from sharpen.bench.recorded_items import recorded_splits, recorded_start
     from sharpen.core.errors import UsageError
     from sharpen.engine.spec import describe_splits
 
-    config = load(home.config).model_copy(update={"budget": BudgetConfig()})
-    setup = build(config, home.run, to_train=False).setup
-    if describe_splits(setup.splits) != started["splits"] or setup.spec.task_version != started["task_version"]:
+    splits = recorded_splits(task, home.run)
+    if describe_splits(splits) != started["splits"]:
+        raise UsageError(f"the task {started['task']} has changed since the job was run: its scores can't be compared")
+    try:
+        return splits, recorded_start(task, home.run)
+    except UsageError:
+        return splits, None
+
+
+def _setup(config: RunConfig, home: Home, started: Mapping[str, Any]) -> Setup:
+    from sharpen.bench.config import BudgetConfig
+    from sharpen.bench.runner import build
+    from sharpen.core.errors import UsageError
+
+    setup = build(config.model_copy(update={"budget": BudgetConfig()}), home.run, to_train=False, trusted=True).setup
+    if setup.spec.task_version != started["task_version"]:
         raise UsageError(f"the task {setup.task.name} has changed since the job was run: its scores can't be compared")
     return setup
 
@@ -131,8 +153,9 @@ def _metric(started: Mapping[str, Any]) -> Metric:
 
 
 def _measure(
-    subject: Subject, home: Home, runs: Path, calls: float, margin: float | None, workers: int | None, output: Output
-) -> Result:
+    setup: Setup, subject: Subject, home: Home, runs: Path, calls: float, margin: float | None, workers: int | None,
+    output: Output,
+) -> Result:  # fmt: skip
     from sharpen.bench import layout, leave_one_out
     from sharpen.bench.config import load
     from sharpen.bench.evaluate import Files
@@ -142,16 +165,16 @@ def _measure(
     from sharpen.engine.opening import How
 
     config = load(home.config)
-    files = Files(layout.new_run(runs / leave_one_out.NAME, subject.setup.task.name).path, home.run.ledger)
+    files = Files(layout.new_run(runs / leave_one_out.NAME, setup.task.name).path, home.run.ledger)
     how = How(workers=workers or config.workers, max_failures=config.max_failures)
-    fetch_weights(subject.setup, silent=output.silent)
+    fetch_weights(setup, silent=output.silent)
     display = live.choose(console(err=True), silent=output.silent)
 
     async def work() -> Result:
         return await watched(
             display,
             0,
-            lambda begin: leave_one_out.measure(subject, files, how, calls=calls, margin=margin, on_start=begin),
+            lambda begin: leave_one_out.measure(setup, subject, files, how, calls=calls, margin=margin, on_start=begin),
         )
 
     try:

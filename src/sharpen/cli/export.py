@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sharpen.cli import options
+from sharpen.cli import options, trusting
 from sharpen.cli.terminal import echo, echo_json
 
 if TYPE_CHECKING:
-    from sharpen.bench.config import TaskConfig
+    from sharpen.bench.config import RunConfig
     from sharpen.bench.export import Origin
     from sharpen.bench.layout import RunFolder
     from sharpen.cli.finding import Found
@@ -35,12 +35,16 @@ FORMS = ("skill", "prompt", "python", "compat")
 @click.option("--name", metavar="N", help="What it is called: lower-case letters, digits and hyphens.")
 @click.option("--description", metavar="D", help="What it does and when to use it, in a sentence.")
 @click.option("--force", is_flag=True, help="Write over what is there.")
+@trusting.trust_option
 @options.runs_option
 @options.json_option
-def command(job: str, form: str, which: str, to: Path, force: bool, runs: Path, as_json: bool, **given: Any) -> int:
+def command(
+    job: str, form: str, which: str, to: Path, force: bool, trust: bool, runs: Path, as_json: bool, **given: Any
+) -> int:
     """Export what JOB (a run, or the folder of one of its jobs) has learned. Of one that still runs: the best so far."""
     from sharpen.bench.config import load
     from sharpen.bench.export import Label, choose, origin, prompt, skill_folder
+    from sharpen.bench.recorded_items import recorded_description
     from sharpen.bench.reopening import home_of
     from sharpen.cli.finding import find, must_be_text
     from sharpen.core.errors import UsageError
@@ -58,17 +62,17 @@ def command(job: str, form: str, which: str, to: Path, force: bool, runs: Path, 
     home = home_of(found.run, folder)
     config = load(home.config)
     made = origin(lines, choose(lines, which), config.models.target)
-    candidate = checkpoints.load(folder / "checkpoints" / made.checkpoint)
+    candidate = checkpoints.load(folder / checkpoints.FOLDER / checkpoints.safe_part(made.checkpoint))
     label = Label(given["name"], given["description"])
     if form == "python":
         from sharpen.bench.snippet import asking, python_file
 
-        task = _task(config.task, home.run)
+        task = _task(config, home.run, trust=trust, ask=not as_json)
         how = asyncio.run(asking(task, candidate, made.render))
         files = python_file(how, made, label, lines[0]["models"], task.brief.description)
     else:
         form_of = skill_folder if form == "skill" else prompt
-        files = form_of(candidate, made, label, _brief(config.task, home.run))
+        files = form_of(candidate, made, label, recorded_description(config.task, home.run))
     _write(to, files, force=force)
     _show(to, files, made, which, as_json)
     return 0
@@ -95,6 +99,7 @@ def _compat(found: Found, to: Path, given: dict[str, str | None], *, force: bool
     """The whole job in classic files. Items and answers are in them where the task and the ledger are at hand."""
     from sharpen.bench.compat import files, open_source
     from sharpen.bench.config import load
+    from sharpen.bench.recorded_items import recorded_splits
     from sharpen.bench.reopening import home_of
     from sharpen.cli.running import shown
     from sharpen.cli.terminal import say
@@ -106,10 +111,10 @@ def _compat(found: Found, to: Path, given: dict[str, str | None], *, force: bool
     home = home_of(found.run, found.only())
     config = load(home.config)
     try:
-        splits = _task(config.task, home.run).splits()
+        splits = recorded_splits(config.task, home.run)
     except UsageError as error:
         splits = None
-        say(f"the task can't be had here, so items have no texts and some have no ids: {error}")
+        say(f"the items can't be had here, so items have no texts and some have no ids: {error}")
     models = {"target": config.models.target, "optimizer": config.models.optimizer, "judge": config.models.judge}
     with open_source(found.only(), found.run.ledger, splits, models) as source:
         texts = files(source)
@@ -126,20 +131,16 @@ def _compat(found: Found, to: Path, given: dict[str, str | None], *, force: bool
     return 0
 
 
-def _task(config: TaskConfig, run: RunFolder) -> Task:
+def _task(config: RunConfig, run: RunFolder, *, trust: bool, ask: bool) -> Task:
+    """The job's task, which knows how it asks: code of its own is run only where that is allowed."""
+    from sharpen.bench.recorded_items import recorded_task
     from sharpen.bench.runner import make_task
+    from sharpen.bench.trust import RUNS, TASK, task_uses
 
-    return make_task(config, run.data)
-
-
-def _brief(config: TaskConfig, run: RunFolder) -> str:
-    """What the task says it is about. A task that is no longer there is no reason not to export what was learned."""
-    from sharpen.core.errors import UsageError
-
-    try:
-        return _task(config, run).brief.description
-    except UsageError:
-        return config.description or ""
+    if all((use.action, use.setting) != (RUNS, TASK) for use in task_uses(config.task, run)):
+        return recorded_task(config.task, run)
+    trusting.allow(run.path, task_uses(config.task, run), trust=trust, ask=ask)
+    return make_task(config.task, run.data)
 
 
 def _write(to: Path, files: dict[str, str], *, force: bool) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from sharpen.bench import policy_curve
-from sharpen.bench.layout import RunFolder, find_run
+from sharpen.bench.layout import RunFolder, find_run, open_run
 from sharpen.core.errors import UsageError
 from sharpen.engine import checkpoints
 
@@ -35,7 +35,7 @@ def find(given: str, root: Path) -> Found:
     for path in (Path(given), root / given):
         run = RunFolder(path.parent.parent)
         if path.parent.name == "jobs" and path.is_dir() and run.config.exists():
-            return Found(run, (path,))
+            return Found(open_run(run.path), (path,))
     run = find_run(given, root)
     return Found(run, tuple(run.jobs()))
 

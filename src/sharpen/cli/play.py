@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sharpen.cli import options
+from sharpen.cli import options, trusting
 from sharpen.cli.terminal import echo, echo_json
 
 if TYPE_CHECKING:
@@ -27,19 +27,24 @@ if TYPE_CHECKING:
 @click.option(
     "--output", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE.gif", help="Film the first episode."
 )
+@trusting.trust_option
 @options.runs_option
 @options.json_option
-def command(checkpoint: str, episodes: int, seed: int, output: Path | None, runs: Path, as_json: bool) -> int:
+def command(
+    checkpoint: str, episodes: int, seed: int, output: Path | None, trust: bool, runs: Path, as_json: bool
+) -> int:
     """Have the policy in CHECKPOINT play: a checkpoint's folder, a run or a job's folder (its best).
 
     The episodes are in no split: neither training nor any choice has seen them.
     """
+    from sharpen.bench.trust import policy_uses
     from sharpen.core.benchmark import Benchmark
     from sharpen.tasks.gym import film
 
     if output is not None:
         film.check(output)
     found = _find(checkpoint, runs)
+    trusting.allow(Path(checkpoint), policy_uses(found.policy), trust=trust, ask=not as_json)
     task = _task(found)
     filmed = None
     if output is not None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from sharpen.cli import options
+from sharpen.cli import options, trusting
 from sharpen.cli.terminal import echo, echo_json
 
 if TYPE_CHECKING:
@@ -39,9 +39,12 @@ _WORDS = {
 @options.budget_option
 @options.pay_again_option
 @click.option("--verify", is_flag=True, help="Tell the story of a finished job again, paying for nothing, and compare.")
+@trusting.trust_option
 @options.runs_option
 @options.output_options
-def command(run: str, budget: str | None, pay_again: bool, verify: bool, runs: Path, as_json: bool, quiet: bool) -> int:
+def command(
+    run: str, budget: str | None, pay_again: bool, verify: bool, trust: bool, runs: Path, as_json: bool, quiet: bool
+) -> int:
     """Carry on RUN (a path, a name, or `latest`) where it stopped.
 
     What is in the ledger is not paid for again; where the ledger has lost something, the run is refused, unless --pay-again
@@ -56,8 +59,8 @@ def command(run: str, budget: str | None, pay_again: bool, verify: bool, runs: P
     caps = options.caps(budget)
     output = Output(as_json, quiet)
     if is_study(folder.config):
-        return _resume_study(folder, caps, verify, output, pay_again=pay_again)
-    parts = rebuild(folder, caps)
+        return _resume_study(folder, caps, verify, output, pay_again=pay_again, trust=trust)
+    parts = rebuild(folder, caps, trust=trust, ask=not as_json)
     status = _status(folder, parts)
     if verify:
         return _verify(folder, parts, status, output)
@@ -72,26 +75,43 @@ def command(run: str, budget: str | None, pay_again: bool, verify: bool, runs: P
 
 
 def _resume_study(
-    folder: RunFolder, caps: dict[str, int | float] | None, verify: bool, output: Output, *, pay_again: bool
+    folder: RunFolder,
+    caps: dict[str, int | float] | None,
+    verify: bool,
+    output: Output,
+    *,
+    pay_again: bool,
+    trust: bool,
 ) -> int:
     """Carry on a study from its own snapshot; new caps hold for each of its jobs."""
     from sharpen.bench import study
+    from sharpen.bench.layout import RunFolder
+    from sharpen.bench.trust import uses
     from sharpen.cli.run import carry_out
     from sharpen.core.errors import UsageError
 
     if verify:
         raise UsageError(f"{folder.path} is a study; --verify is for the run of one training")
     overrides = [f"budget.{name}={cap}" for name, cap in (caps or {}).items()]
-    return carry_out(study.load(folder.config, overrides), folder, output, pay_again=pay_again)
+    config = study.load(folder.config, overrides)
+    homes = ((cell.config, RunFolder(folder.path, cell.task_key)) for cell in study.cells(config))
+    listed = [use for cell, home in homes for use in uses(cell, home)]
+    trusting.allow(folder.path, listed, trust=trust, ask=not output.as_json)
+    return carry_out(config, folder, output, pay_again=pay_again)
 
 
-def rebuild(folder: RunFolder, caps: dict[str, int | float] | None = None) -> Parts:
+def rebuild(
+    folder: RunFolder, caps: dict[str, int | float] | None = None, *, trust: bool = False, ask: bool = True
+) -> Parts:
     """The parts of a run from its own snapshot, which must still stand for the job that is there."""
     from sharpen.bench.config import load
     from sharpen.bench.runner import build
+    from sharpen.bench.trust import uses
     from sharpen.core.errors import UsageError
 
-    parts = build(load(folder.config, options.settings(budget=caps)), folder)
+    config = load(folder.config, options.settings(budget=caps))
+    trusting.allow(folder.path, uses(config, folder), trust=trust, ask=ask)
+    parts = build(config, folder, trusted=True)
     jobs = folder.manifest["jobs"]
     if parts.setup.spec.job_id not in jobs:
         changed = _changed(folder, parts.setup.spec) or "a task, a model or a trainer"

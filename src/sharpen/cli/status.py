@@ -32,17 +32,16 @@ def command(run: str | None, runs: Path, as_json: bool) -> int:
 
 
 def _all_runs(root: Path, as_json: bool) -> int:
-    from sharpen.bench.layout import RunFolder
+    from sharpen.bench.layout import open_run
     from sharpen.cli.console import console, show
-    from sharpen.core.errors import StorageError
+    from sharpen.core.errors import SharpenError
 
-    folders = [RunFolder(path.parent.parent) for path in root.glob("*/meta/config.snapshot.yaml")]
     found: list[Standing] = []
-    for folder in folders:
+    for path in (path.parent.parent for path in root.glob("*/meta/config.snapshot.yaml")):
         try:
-            found += _standings(folder, lambda row: say(f"{row.run} is left out: {row.message}"))
-        except StorageError as error:  # one bad run must not hide the others
-            say(f"{folder.path.name} is left out: {error}")
+            found += _standings(open_run(path), lambda row: say(f"{row.run} is left out: {row.message}"))
+        except SharpenError as error:  # one bad run must not hide the others
+            say(f"{path.name} is left out: {error}")
     found.sort(key=lambda row: row.last or 0.0)
     if as_json:
         echo_json([dataclasses.asdict(row) for row in found])

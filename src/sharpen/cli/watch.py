@@ -255,7 +255,7 @@ class Watch:
         from sharpen.engine import checkpoints
 
         try:
-            return checkpoints.load(self.folder / path)
+            return checkpoints.load(checkpoints.path_in(self.folder, path))
         except (UsageError, OSError, ValueError, KeyError):
             # A checkpoint that was moved or damaged: its changes are shown as edits then.
             return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -16,6 +17,7 @@ SCHEMA_VERSION = 1
 FOLDER = "checkpoints"
 METADATA = "metadata.json"
 _PARTS = "parts"
+_UNSAFE = re.compile(r"[\x00-\x1f\x7f\\]|^[A-Za-z]:")
 
 
 def save(
@@ -50,10 +52,15 @@ def save(
 def about(checkpoint: Path) -> dict[str, Any]:
     """What a checkpoint says of itself; nothing where it is none."""
     try:
-        found: dict[str, Any] = json.loads((checkpoint / METADATA).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        found = json.loads((checkpoint / METADATA).read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
         return {}
-    return found
+    return found if isinstance(found, dict) else {}
+
+
+def path_in(job: Path, told: str) -> Path:
+    """Where a checkpoint lies that an event tells of. The event may be somebody else's: it can't lead out of the job."""
+    return job / safe_part(str(told))
 
 
 def load(folder: Path) -> Candidate:
@@ -67,12 +74,31 @@ def load(folder: Path) -> Candidate:
         )
     said = about(folder)
     if "parts" in said:
-        files = {name: folder / name for name in said.get("files", ()) if (folder / name).exists()}
-        return Candidate({name: _read(folder / _PARTS / name) for name in said["parts"]}, files)
+        names, files = _names(folder, said, "parts"), _names(folder, said, "files")
+        parts = {name: _read(_inside(folder, f"{_PARTS}/{name}")) for name in names}
+        return Candidate(parts, {name: folder / name for name in files if _inside(folder, name).exists()})
     texts = sorted(path for path in folder.rglob("*") if path.is_file() and not path.name.startswith("."))
     if not texts:
         raise UsageError(f"no text parts in {folder}; expected SKILL.md or a checkpoint with {METADATA}")
+    for path in texts:
+        _inside(folder, path.relative_to(folder).as_posix())
     return _written(folder, {path.relative_to(folder).as_posix(): _read(path) for path in texts})
+
+
+def _names(folder: Path, said: Mapping[str, Any], key: str) -> list[str]:
+    """The names that metadata give; each is checked, since a checkpoint may come from anybody."""
+    names = said.get(key, [])
+    if not (isinstance(names, list) and all(isinstance(name, str) for name in names)) or (key == "parts" and not names):
+        raise UsageError(f"{folder / METADATA} is damaged: {key!r} must be a list of names")
+    return [safe_part(name) for name in names]
+
+
+def _inside(folder: Path, name: str) -> Path:
+    """A file of a folder; a link that leads out of it is refused."""
+    path = folder / name
+    if not path.resolve().is_relative_to(folder.resolve()):
+        raise UsageError(f"{path} is a link that leads out of {folder}; put the file itself there")
+    return path
 
 
 def _written(source: Path, parts: Mapping[str, str]) -> Candidate:
@@ -95,6 +121,6 @@ def _read(path: Path) -> str:
 def safe_part(name: str) -> str:
     """A part's name as a relative path that stays inside its folder."""
     path = PurePosixPath(name)
-    if path.is_absolute() or ".." in path.parts or not path.parts or "\\" in name or "\0" in name:
-        raise UsageError(f"part name {name!r} must be a relative path without '..'")
+    if path.is_absolute() or ".." in path.parts or not path.parts or _UNSAFE.search(name):
+        raise UsageError(f"part name {name!r} must be a relative path without '..', control characters, \\ and drives")
     return str(path)

@@ -6,6 +6,7 @@ import sqlite3
 import time
 from pathlib import Path
 
+from sharpen.ledger.guard import secure
 from sharpen.ledger.schema import prepare
 
 _OPENING_SECONDS = 30.0
@@ -26,6 +27,7 @@ def open_database(path: Path) -> sqlite3.Connection:
 def _prepared(path: Path) -> sqlite3.Connection:
     db = _connect(path)
     try:
+        secure(db, path)
         prepare(db)
     except BaseException:
         db.close()

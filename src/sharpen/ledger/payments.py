@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from sharpen.core.errors import StorageError
+from sharpen.ledger.guard import secure
 
 TABLE = """
 CREATE TABLE IF NOT EXISTS payments (
@@ -93,6 +94,7 @@ def read_accounts(ledger: Path) -> dict[str, Paid]:
         settled = "" if ledger.with_name(ledger.name + "-wal").exists() else "&immutable=1"
         address = f"{ledger.resolve().as_uri()}?mode=ro{settled}"
         with closing(sqlite3.connect(address, uri=True, timeout=60)) as connection:
+            secure(connection, ledger)
             tables = connection.execute("SELECT 1 FROM sqlite_master WHERE type='table' AND name='payments'")
             return sum_accounts(connection) if tables.fetchone() else {}
     except sqlite3.Error as error:

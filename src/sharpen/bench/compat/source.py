@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from sharpen.bench.compat.story import Line
+from sharpen.bench.leave_one_out import stored_keys
 from sharpen.core.candidate import Candidate
 from sharpen.core.errors import UsageError
 from sharpen.core.item import Item
@@ -65,11 +66,7 @@ class Source:
 
     @cached_property
     def _keys(self) -> RolloutKeys:
-        started = self.started
-        models = {role: identity for role, identity in started["models"].items() if role != "optimizer"}
-        seed = started["seed"] if started["repeatable"] else None
-        repeat = next((line["repeat"] for line in self.lines if line["type"] == "repeat_stated"), 0)
-        return RolloutKeys(started["task"], started["task_version"], models, started["render"], seed, repeat=repeat)
+        return stored_keys(self.lines)
 
 
 @contextmanager

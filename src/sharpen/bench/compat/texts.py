@@ -55,7 +55,7 @@ def find_texts(source: Source, pieces: Sequence[Span]) -> Texts:
 
 def _saved(source: Source, line: Line) -> Candidate | None:
     try:
-        found = checkpoints.load(source.folder / line["path"])
+        found = checkpoints.load(checkpoints.path_in(source.folder, line["path"]))
     except UsageError:
         return None
     return found if found.digest == line["candidate"] else None

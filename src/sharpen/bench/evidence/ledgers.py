@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from sharpen.core.errors import StorageError
+from sharpen.ledger.guard import secure
 
 
 def item_means(ledger: Path, task: str, candidate: str, items: Sequence[str]) -> dict[str, float]:
@@ -16,6 +17,7 @@ def item_means(ledger: Path, task: str, candidate: str, items: Sequence[str]) ->
     try:
         opened = sqlite3.connect(f"{ledger.resolve().as_uri()}?mode=ro", uri=True)
         try:
+            secure(opened, ledger)
             rows = opened.execute(
                 "SELECT item, avg(hard) FROM rollouts WHERE task = ? AND candidate = ? GROUP BY item", (task, candidate)
             ).fetchall()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from sharpen.bench.evidence import event_files, inspect_logs, stories, tables, wandb_exports, wandb_files
 from sharpen.bench.evidence.nouns import Arm, picked
-from sharpen.bench.layout import RunFolder, find_run
+from sharpen.bench.layout import RunFolder, find_run, open_run
 from sharpen.core.errors import UsageError
 
 _KINDS = (
@@ -52,12 +52,12 @@ def _read(source: str, root: Path, by: str, scorer: str | None) -> list[Arm]:
 def _of_sharpen(path: Path, by: str) -> list[Arm]:
     """A run, a job or a checkpoint, where the path is one."""
     if (path / "meta" / "config.snapshot.yaml").exists():
-        return stories.of_run(RunFolder(path), by)
+        return stories.of_run(open_run(path), by)
     if path.parent.name == "jobs" and path.is_dir():
-        return [stories.of_job(RunFolder(path.parent.parent), path)]
+        return [stories.of_job(open_run(path.parent.parent), path)]
     if path.parent.name == "checkpoints" and (path / "metadata.json").exists():
         job = path.parent.parent
-        return [stories.of_checkpoint(RunFolder(job.parent.parent), job, path)]
+        return [stories.of_checkpoint(open_run(job.parent.parent), job, path)]
     return []
 
 

@@ -3,7 +3,7 @@
 The curves are `val` (the current candidate's score), `best` and `train` (the batch) by step, and of a policy what its
 evaluations measured besides, as `eval/length_mean`; the finals `test` (the best
 candidate), `test_initial`, `test_final` and `confirmed`. Items are those of the test split. Events name a whole split and
-not its items; ids are then taken from the task where it is at hand unchanged, else from the item's place.
+not its items; ids are then those of the run's own copy, else the item's place.
 """
 
 from __future__ import annotations
@@ -165,7 +165,7 @@ def _items(lines: Sequence[Line], candidate: str, names: Sequence[str] | None) -
 
 
 class _Ids:
-    """The ids of the test items of each task, made once; the task may be slow to load, gone, or changed."""
+    """The ids of the test items of each task, looked up once; a run may not have them, or have others."""
 
     def __init__(self) -> None:
         self._known: dict[str, list[str] | None] = {}
@@ -182,12 +182,12 @@ class _Ids:
 
 
 def _splits(folder: RunFolder, home: Path) -> Splits | None:
+    from sharpen.bench.recorded_items import recorded_splits
     from sharpen.bench.reopening import home_of
-    from sharpen.bench.runner import make_task
 
     try:
         found = home_of(folder, home)
-        return make_task(load(found.config).task, found.run.data).splits()
+        return recorded_splits(load(found.config).task, found.run)
     except UsageError:
         return None
 

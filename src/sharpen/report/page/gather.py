@@ -152,7 +152,7 @@ def _versions(home: Path, lines: Sequence[Line]) -> tuple[tuple[Version, ...], V
     made: list[Version] = []
     best: Version | None = None
     for line in lines:
-        candidate = _load(home / line["path"]) if line["type"] == "checkpointed" else None
+        candidate = _load(home, line) if line["type"] == "checkpointed" else None
         if candidate is None:
             continue
         clean = Candidate({name: redact(content) for name, content in candidate.parts.items()})
@@ -166,8 +166,8 @@ def _versions(home: Path, lines: Sequence[Line]) -> tuple[tuple[Version, ...], V
     return tuple(made), best
 
 
-def _load(place: Path) -> Candidate | None:
+def _load(home: Path, line: Line) -> Candidate | None:
     try:
-        return checkpoints.load(place)
+        return checkpoints.load(checkpoints.path_in(home, line["path"]))
     except (UsageError, OSError):
         return None
