@@ -131,7 +131,8 @@ def test_a_training_by_an_own_trainer_can_be_verified(program: Program, tmp_path
     assert [path.name.partition("-2")[0] for path in (tmp_path / "runs").iterdir()] == ["codebook-AddLine"]
     assert "all identical" in program("resume", "latest", "--verify").stdout
     (tmp_path / "own.py").write_text(OWN + "# changed\n")
-    assert "the trainer's version is not what it was" in program("resume", "latest").stderr
+    assert "own.py, changed since it ran here" in program("resume", "latest").stderr
+    assert "the trainer's version is not what it was" in program("resume", "latest", "--trust").stderr
 
 
 def test_what_misbehaves_as_a_trainer_fails_alone_and_with_a_reason(

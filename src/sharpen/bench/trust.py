@@ -60,9 +60,9 @@ class NotTrusted(UsageError):
     """A run names code or files that this user has not allowed."""
 
     def __init__(self, folder: Path, uses: Sequence[Use]) -> None:
-        listed = "".join(f"\n  {use}" for use in uses)
+        listed = "".join(f"\n  {use}{', changed since it ran here' if has_run(use) else ''}" for use in uses)
         super().__init__(
-            f"{folder} was not made here, or its code has changed since; going on with it means:{listed}\n"
+            f"{folder} leads to what was not run here before:{listed}\n"
             "look at these first; --trust allows them, and they are not asked about again until they change"
         )
         self.uses = tuple(uses)
