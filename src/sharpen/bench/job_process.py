@@ -21,6 +21,7 @@ from pathlib import Path
 from sharpen.bench.config import load
 from sharpen.bench.layout import JOB_CONFIG, RunFolder
 from sharpen.bench.runner import Parts, Session, build
+from sharpen.bench.stop_signals import handle_stop_signals
 from sharpen.bench.study import task_key
 from sharpen.core.errors import SharpenError, UsageError, in_a_line
 from sharpen.core.printable import printable
@@ -84,15 +85,20 @@ async def _run(parts: Parts, folder: RunFolder, together: Together | None) -> st
     """Carry the job out; SIGTERM lets the calls under way finish, since they are being paid for, and stops it."""
 
     def listen(job: Job) -> None:
-        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop, job)
+        jobs.append(job)
+        job.runtime.gateway.stopping = asked_to_stop.is_set()
         if together is not None:
             for quota in share(job.runtime.gateway.limiters, together.limits):
                 shared.callback(quota.close)
 
-    def stop(job: Job) -> None:
-        job.runtime.gateway.stopping = True
+    def stop() -> None:
+        asked_to_stop.set()
+        for job in jobs:
+            job.runtime.gateway.stopping = True
 
-    with ExitStack() as shared:
+    jobs: list[Job] = []
+    asked_to_stop = asyncio.Event()
+    with ExitStack() as shared, handle_stop_signals(stop, [signal.SIGTERM]):
         try:
             return await Session(parts, folder, on_start=listen).run()
         finally:

@@ -1,9 +1,9 @@
 """The program's outside: which commands there are, and what becomes of an error that escapes one.
 
 A command's module is imported when the command is run, so `sharpen --help` loads none of them. Exit codes: 0 all good, 1
-something failed, 2 asked for something impossible, 3 the budget ended it, 130 stopped from the keyboard. What a person can
-fix is one message on standard error (with `--json`, one object on standard output); anything else is a bug and keeps its
-traceback.
+something failed, 2 asked for something impossible, 3 the budget ended it, 130 stopped: by Ctrl-C, SIGTERM or SIGHUP. What
+a person can fix is one message on standard error (with `--json`, one object on standard output); anything else is a bug and
+keeps its traceback.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from collections.abc import Sequence
 import click
 
 from sharpen import __version__
+from sharpen.bench.stop_signals import raise_on_stop_signals
 from sharpen.cli.terminal import echo_json, say
 from sharpen.core.errors import SharpenError, nearest
 from sharpen.core.redact import redact, remember_environment
@@ -85,6 +86,7 @@ def run(arguments: Sequence[str]) -> int:
     as_json = "--json" in arguments
     remember_environment()
     try:
+        raise_on_stop_signals()
         code = program.main(list(arguments), prog_name="sharpen", standalone_mode=False)
         return code if isinstance(code, int) else 0
     except click.UsageError as error:

@@ -152,26 +152,25 @@ def _teller(total: int, output: Output) -> Any:
 
 
 async def _run(conductor: Conductor) -> None:
-    """Carry the study out; the first Ctrl-C lets calls under way finish, the second does not wait."""
+    """Carry the study out; the first Ctrl-C, SIGTERM or SIGHUP lets calls under way finish, the second does not wait."""
     import asyncio
-    import signal
 
+    from sharpen.bench.stop_signals import handle_stop_signals
     from sharpen.engine.gateway import Stopped
 
-    loop, task = asyncio.get_running_loop(), asyncio.current_task()
+    task = asyncio.current_task()
     assert task is not None
 
-    def pressed() -> None:
+    def stop() -> None:
         if conductor.stopping:
             task.cancel()
         else:
             say("stopping: calls under way are finished and stored; Ctrl-C again does not wait for them")
             conductor.stop()
 
-    loop.add_signal_handler(signal.SIGINT, pressed)
-    loop.add_signal_handler(signal.SIGTERM, pressed)
     try:
-        await conductor.run()
+        with handle_stop_signals(stop):
+            await conductor.run()
     except asyncio.CancelledError:
         raise Stopped("stopped; the same command goes on where this stopped") from None
 

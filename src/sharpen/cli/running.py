@@ -1,14 +1,13 @@
 """Carrying out a run for somebody at a terminal: progress, Ctrl-C, the report at the end, the exit code.
 
-The first Ctrl-C lets the calls under way finish, since they are being paid for, and stops; the second one does not wait for
-them. Either way everything that was answered is in the ledger, and the run can be resumed.
+The first Ctrl-C (or SIGTERM, or SIGHUP) lets the calls under way finish, since they are being paid for, and stops; the
+second one does not wait for them. Either way everything that was answered is in the ledger, and the run can be resumed.
 """
 
 from __future__ import annotations
 
 import asyncio
 import shutil
-import signal
 import sys
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
@@ -18,6 +17,7 @@ from typing import TypeVar
 
 from sharpen.bench.layout import RunFolder, read_json
 from sharpen.bench.runner import Parts, Session
+from sharpen.bench.stop_signals import handle_stop_signals
 from sharpen.cli import live
 from sharpen.cli.console import console, show
 from sharpen.cli.terminal import echo_json, say
@@ -156,7 +156,7 @@ async def watched(
         started.append(job)
         watch.start(job)
 
-    with keyboard(started, display):
+    with stopping_on_signals(started, display):
         try:
             return await work(begin)
         finally:
@@ -164,23 +164,20 @@ async def watched(
 
 
 @contextmanager
-def keyboard(started: list[Job], display: live.Display) -> Iterator[None]:
-    """Ctrl-C stops the job gently, and at once when pressed again or before the job has begun."""
-    loop, task = asyncio.get_running_loop(), asyncio.current_task()
+def stopping_on_signals(started: list[Job], display: live.Display) -> Iterator[None]:
+    """Ctrl-C, SIGTERM and SIGHUP stop the job gently, and at once the second time or before the job has begun."""
+    task = asyncio.current_task()
     assert task is not None
 
-    def pressed() -> None:
+    def stop() -> None:
         if not started or started[0].runtime.gateway.stopping:
-            loop.remove_signal_handler(signal.SIGINT)
             task.cancel()
             return
         started[0].runtime.gateway.stopping = True
         display.line("stopping: the calls under way are finished and stored; Ctrl-C again does not wait for them")
 
-    loop.add_signal_handler(signal.SIGINT, pressed)
-    try:
-        yield
-    except asyncio.CancelledError:
-        raise Stopped("stopped") from None
-    finally:
-        loop.remove_signal_handler(signal.SIGINT)
+    with handle_stop_signals(stop):
+        try:
+            yield
+        except asyncio.CancelledError:
+            raise Stopped("stopped") from None

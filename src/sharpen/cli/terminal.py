@@ -9,7 +9,9 @@ write escape sequences of its own: it writes through `escapes`.
 from __future__ import annotations
 
 import codecs
+import errno
 import io
+import os
 import sys
 from typing import Any, TextIO, cast
 
@@ -53,7 +55,22 @@ class CleanStream(io.TextIOWrapper):
         return len(text)
 
     def write_escapes(self, text: str) -> None:
-        super().write(redact_known(text))
+        try:
+            super().write(redact_known(text))
+        except OSError as error:
+            self._leave_terminal(error)
+
+    def flush(self) -> None:
+        try:
+            super().flush()
+        except OSError as error:
+            self._leave_terminal(error)
+
+    def _leave_terminal(self, error: OSError) -> None:
+        """Write to nowhere from now on where the terminal is gone: what is under way must still end in order."""
+        if error.errno != errno.EIO:
+            raise error
+        os.dup2(os.open(os.devnull, os.O_WRONLY), self.fileno())
 
 
 class _Escapes:

@@ -258,7 +258,8 @@ def _replies(path: str, context: int) -> Iterator[dict[str, Any]]:
 def main() -> None:
     parent, path, context = sys.argv[1:]
     _die_with(int(parent))
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # its parent ends it: calls under way are finished
+        signal.signal(number, signal.SIG_IGN)
     output = _private_output()
     with os.fdopen(output, "wb", buffering=0) as sink:
         for reply in _replies(path, int(context)):

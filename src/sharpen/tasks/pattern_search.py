@@ -24,7 +24,8 @@ _MEMORY = 1 << 30
 
 _PROGRAM = """
 import json, re, signal, sys
-signal.signal(signal.SIGINT, signal.SIG_IGN)
+for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    signal.signal(number, signal.SIG_IGN)
 seconds, memory = float(sys.argv[1]), int(sys.argv[2])
 try:
     import resource
