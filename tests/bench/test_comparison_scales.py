@@ -313,7 +313,7 @@ class TestTimes:
             self.climbing("a", rates), self.climbing("b", [1.2 * rate for rate in rates]), measure=self.MEASURE
         )
         assert found.verdict == Verdict.BETTER and found.rows[0].result is not None
-        assert found.rows[0].result.test.method == "exact sign flips"
+        assert found.rows[0].result.test.method == "sign flips and skew-corrected t"
         assert not any("never" in warning for warning in found.warnings)
 
     def test_where_nobody_gets_there_nothing_is_claimed(self) -> None:

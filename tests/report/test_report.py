@@ -167,3 +167,8 @@ def test_a_best_score_of_zero_is_a_score() -> None:
 def test_steps_are_planned_only_where_a_trainer_says_so() -> None:
     assert planned_steps([START]) is None
     assert planned_steps([START, PLANNED]) == 9
+
+
+def test_an_interval_that_leaves_nought_out_is_not_written_as_one_that_begins_there() -> None:
+    assert text.interval(0.0002, 0.2, sign=True) == "[+0.0002, +0.200]"
+    assert text.interval(-0.2, -0.0002, sign=True) == "[-0.200, -0.0002]"

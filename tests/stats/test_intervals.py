@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from sharpen.core.rng import Stream
 from sharpen.stats import student
-from sharpen.stats.intervals import bootstrap_mean, bounded_mean, wilson
-from sharpen.stats.paired import newcombe, paired_difference
+from sharpen.stats.intervals import bounded_mean, wilson
+from sharpen.stats.paired import paired_difference
 from sharpen.stats.summary import summarise, summarise_by_type
 
 scores = st.floats(0, 1, allow_nan=False)
@@ -32,26 +32,11 @@ def test_student_agrees_with_scipy(freedom: int, level: float) -> None:
     assert student.critical(level, freedom) == pytest.approx(t.ppf((1 + level) / 2, freedom), rel=1e-9)
 
 
-def test_the_bootstrap_agrees_with_scipy() -> None:
-    import numpy as np
-    from scipy.stats import bootstrap
-
-    stream = Stream(1, "skewed")
-    values = [stream.random() ** 3 for _ in range(50)]
-    expected = bootstrap((values,), np.mean, n_resamples=20_000, rng=np.random.default_rng(1)).confidence_interval
-    assert bootstrap_mean(values) == pytest.approx((expected.low, expected.high), abs=0.006)
-
-
-def test_the_same_values_give_the_same_interval() -> None:
-    values = [0.1 * (i % 7) for i in range(30)]
-    assert bootstrap_mean(values) == bootstrap_mean(values)
-
-
-def test_newcombe_reproduces_a_published_example() -> None:
-    # Newcombe 1998, Statistics in Medicine 17:2635, table II: 36, 12, 2, 0 of 50; method 10 gives 0.0569 to 0.3404.
-    new = [1.0] * 36 + [1.0] * 12 + [0.0] * 2
-    old = [1.0] * 36 + [0.0] * 12 + [1.0] * 2
-    assert newcombe(new, old) == pytest.approx((0.0569, 0.3404), abs=5e-5)
+@pytest.mark.parametrize("value", [0.0, 0.5, 1.0])
+def test_constant_scores_have_one_interval_whoever_asks(value: float) -> None:
+    low, high, _ = bounded_mean([value] * 20)
+    assert (summarise([value] * 20).low, summarise([value] * 20).high) == (low, high)
+    assert low < high
 
 
 def test_binary_pairs_without_a_difference_still_leave_doubt() -> None:
@@ -101,7 +86,7 @@ def test_swapping_the_arms_mirrors_the_interval(pairs: list[tuple[float, float]]
 @pytest.mark.parametrize(("gain", "loss", "n"), [(0.15, 0.05, 40), (0.3, 0.1, 100), (0.02, 0.02, 60)])
 def test_the_binary_paired_interval_covers(gain: float, loss: float, n: int) -> None:
     held = 0
-    for run in range(400):
+    for run in range(150):
         stream = Stream(run, "coverage", n)
         draws = [stream.random() for _ in range(n)]
         base = [float(stream.random() < 0.5) for _ in range(n)]
@@ -109,7 +94,7 @@ def test_the_binary_paired_interval_covers(gain: float, loss: float, n: int) -> 
         old = [0.0 if d < gain else 1.0 if d > 1 - loss else b for d, b in zip(draws, base, strict=True)]
         found = paired_difference(new, old)
         held += found.low <= gain - loss <= found.high
-    assert held >= 0.925 * 400
+    assert held >= 0.9 * 150
 
 
 @pytest.mark.parametrize("n", [6, 30, 80])
@@ -119,7 +104,7 @@ def test_the_continuous_interval_covers(n: int) -> None:
         stream = Stream(run, "continuous", n)
         low, high, _ = bounded_mean([stream.random() ** 2 for _ in range(n)])
         held += low <= 1 / 3 <= high
-    assert held >= 0.89 * 200
+    assert held >= 0.92 * 200
 
 
 def test_a_summary_leaves_out_what_failed_and_counts_it() -> None:

@@ -190,7 +190,7 @@ def _best(lines: Sequence[Line], scale: Reference | None) -> dict[str, Any] | No
 
 
 def _gain(line: Line, scale: Reference | None) -> dict[str, Any]:
-    found = {**_pick(line, "old", "mean", "low", "high", "method"), "n": line["items"]}
+    found = {**_pick(line, "old", "mean", "low", "high", "method"), "n": line["items"], "p": line.get("p")}
     return benchmark.with_normalised(found, _INTERVAL, scale, differences=True)
 
 

@@ -144,4 +144,4 @@ def _gain(by_name: Mapping[str, Sequence[Evaluation]], span: float) -> Gained:
     (new_name, new), (old_name, old) = by_name.items()
     pairs = [(a, b) for a, b in zip(item_means(new), item_means(old), strict=True) if a is not None and b is not None]
     gain = paired_difference([a for a, _ in pairs], [b for _, b in pairs], span=span)
-    return Gained(new_name, old_name, gain.mean, gain.low, gain.high, gain.n, gain.method)
+    return Gained(new_name, old_name, gain.mean, gain.low, gain.high, gain.n, gain.method, gain.p)

@@ -184,7 +184,7 @@ class Tested(Event):
 
 @dataclass(frozen=True)
 class Gained(Event):
-    """The paired difference on the test split between two tested candidates, with its 95 % interval."""
+    """The paired difference on the test split between two tested candidates, with its 95 % interval and two-sided p."""
 
     new: str
     old: str
@@ -193,6 +193,7 @@ class Gained(Event):
     high: float | None
     items: int
     method: str
+    p: float | None = None
 
 
 @dataclass(frozen=True)

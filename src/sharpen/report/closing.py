@@ -120,12 +120,14 @@ def verdict(results: Results) -> Text | None:
     if low is None or high is None:
         return Text(f"No test {unit} was scored for both, so nothing can be said about a gain.", style="yellow")
     difference = f"{text.signed(gain['mean'])}, 95 % interval {text.interval(low, high, sign=True)}"
+    if gain.get("p") is not None:
+        difference += f", {text.p_value(gain['p'])}"
     if "normalised" in gain:
         told = gain["normalised"]
         difference += f"; normalised {text.signed(told['mean'])} {text.interval(told['low'], told['high'], sign=True)}"
     if gain["n"] == 1:
         words = f"On the one test {unit}: {text.signed(gain['mean'])}. One {unit} has no interval."
-        return Text(words, style="green" if gain["mean"] > 0 else "yellow")
+        return Text(words, style="yellow")
     basis = f"{text.plural(gain['n'], f'test {unit}')} that training never saw, paired"
     shown = benchmark.verdict(low, high, benchmark.scale_of(results.get("benchmark")))
     if shown > 0:

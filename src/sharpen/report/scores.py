@@ -57,9 +57,10 @@ def _difference(gain: Gained, scale: Reference | None) -> Text:
     if scale is not None:
         told = benchmark.with_normalised(gain.fields(), ("mean", "low", "high"), scale, differences=True)["normalised"]
         more = f" (normalised {text.signed(told['mean'])} {text.interval(told['low'], told['high'], sign=True)})"
+    p = "" if gain.p is None else f", {text.p_value(gain.p)}"
     return Text(
         f"{gain.new} against {gain.old}: {text.signed(gain.mean)}, 95 % interval {text.interval(low, high, sign=True)}"
-        f"{more}, paired over {text.plural(gain.items, 'item')}: {word}",
+        f"{p}{more}, paired over {text.plural(gain.items, 'item')}: {word}",
         style=style,
     )
 

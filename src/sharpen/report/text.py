@@ -21,8 +21,19 @@ def signed(value: float | None) -> str:
 def interval(low: float | None, high: float | None, *, sign: bool = False) -> str:
     if low is None or high is None:
         return NOTHING
-    write = signed if sign else score
-    return f"[{write(low)}, {write(high)}]"
+    if not sign:
+        return f"[{score(low)}, {score(high)}]"
+    # An interval that leaves 0 out is not written as one that begins there.
+    ends = (
+        f"{low:+.1g}" if 0.0 < low < 0.0005 else signed(low),
+        f"{high:+.1g}" if -0.0005 < high < 0.0 else signed(high),
+    )
+    return f"[{ends[0]}, {ends[1]}]"
+
+
+def p_value(p: float | None) -> str:
+    """`p = 0.031` or `p < 0.001`; nothing where it is not known."""
+    return "" if p is None else "p < 0.001" if p < 0.001 else f"p = {p:.3f}"
 
 
 def count(number: int | float | None) -> str:

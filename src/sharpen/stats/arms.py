@@ -10,7 +10,7 @@ variance that pairing saved are told, since pairing helps only as far as they go
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -19,7 +19,8 @@ import numpy as np
 from sharpen.stats import effects, exact, student
 from sharpen.stats.errors import BadData
 from sharpen.stats.means import Estimate, interval
-from sharpen.stats.resampling import numbers
+from sharpen.stats.paired import mean_difference
+from sharpen.stats.resampling import by_group, numbers
 
 if TYPE_CHECKING:
     from sharpen.stats.resampling import Floats
@@ -81,17 +82,20 @@ def paired(
     margin: float | None = None,
     lower: bool = False,
     seed: int = 0,
+    span: float = math.inf,
+    groups: Sequence[Hashable] | None = None,
 ) -> Comparison:
     """The arms on the same seeds or items, in the same order. `lower` says that less is better, which turns
-    a margin around."""
+    a margin around. Values differ by at most `span`; `groups` names the group of each pair, where pairs belong together."""
     if len(new) != len(old):
         raise BadData(f"pairs need both values: {len(new)} of the new arm, {len(old)} of the old one")
     one, other = numbers(new, 2, "pairs"), numbers(old, 2, "pairs")
     differences, size = one - other, float(max(np.abs(one).max(), np.abs(other).max()))
-    n = len(differences)
-    error = float(differences.std(ddof=1)) / math.sqrt(n)
-    effect = interval(differences.tolist(), level, method, seed=seed)
-    test = exact.sign_flip(differences.tolist(), seed)
+    counted = differences if groups is None else by_group(differences, groups)[1]
+    n = len(counted)
+    error = float(counted.std(ddof=1)) / math.sqrt(n)
+    effect, p, how = _paired_effect(differences, level, method, seed, span, groups)
+    test = exact.Test(p, how, exact.smallest_p(n))
     unpaired_variance = float(one.var(ddof=1) + other.var(ddof=1))
     saved = 1 - float(differences.var(ddof=1)) / unpaired_variance if unpaired_variance > 0 else None
     warnings = []
@@ -113,6 +117,16 @@ def paired(
         ),
         warnings=tuple(warnings),
     )
+
+
+def _paired_effect(
+    differences: Floats, level: float, method: str, seed: int, span: float, groups: Sequence[Hashable] | None
+) -> tuple[Estimate, float, str]:
+    """The effect with its interval, and the p-value with the name of its test."""
+    found = mean_difference(differences, level, span=span, groups=groups)
+    if method == "auto":
+        return Estimate(found.mean, found.low, found.high, found.n, found.method, level), found.p, found.method
+    return interval(differences.tolist(), level, method, seed=seed), found.p, found.method
 
 
 def unpaired(

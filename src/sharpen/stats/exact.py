@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sharpen.stats import sign_flips
 from sharpen.stats.resampling import numbers
 
 if TYPE_CHECKING:
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     Places = NDArray[np.int64]
 
 RESAMPLES = 99_999
-_MOST_PAIRS = 20
 _MOST_ARRANGEMENTS = 300_000
 _CHUNK = 4_000_000
 _SAME = 1e-12
@@ -47,26 +47,10 @@ class Test:
         return self.smallest_p < 0.05
 
 
-def sign_flip(differences: Sequence[float], seed: int = 0) -> Test:
-    """Whether the mean of paired differences is 0."""
+def sign_flip(differences: Sequence[float] | Floats) -> Test:
+    """Whether paired differences are symmetric about 0."""
     data = numbers(differences, what="differences")
-    n = len(data)
-    least = 2.0 ** (1 - n)
-    if not data.any():
-        return Test(1.0, "exact sign flips", least)
-    if np.isin(data, (-1.0, 0.0, 1.0)).all():
-        exact = mcnemar(int((data == 1.0).sum()), int((data == -1.0).sum()))
-        return Test(exact.p, "exact sign flips", least)
-    bound = abs(float(data.sum())) - _SAME * float(np.abs(data).sum())
-    if n <= _MOST_PAIRS:
-        sums = np.zeros(1)
-        for value in data:
-            sums = np.concatenate([sums + value, sums - value])
-        return Test(float((np.abs(sums) >= bound).mean()), "exact sign flips", least)
-    hits = 0
-    for signs in _blocks(n, seed, lambda generator, rows: generator.integers(0, 2, size=(rows, n)) * 2 - 1):
-        hits += int((np.abs(signs @ data) >= bound).sum())
-    return Test((hits + 1) / (RESAMPLES + 1), f"{RESAMPLES:,} sign flips", least)
+    return Test(sign_flips.two_sided_share(data), "exact sign flips", 2.0 ** (1 - len(data)))
 
 
 def permutation(new: Sequence[float], old: Sequence[float], seed: int = 0) -> Test:

@@ -1,24 +1,23 @@
-"""Confidence intervals the rest is made of: Wilson's for a proportion, and one for the mean of anything bounded.
+"""Confidence intervals the rest is made of: Wilson's for a proportion, and one for the mean of anything else.
 
-The latter is the bias-corrected and accelerated bootstrap from ten values on and Student's t below; values that are all
-the same leave nothing to resample, and get the interval of what may have been missed. Resamples are drawn from a stream
-of their own, so that the same scores always give the same interval.
+The latter is Student's t, drawn out where the values are skewed (`skew`), and kept to their range. Where all but a
+few values are the same, their spread says little, and the interval allows for values that were not seen (`unseen`).
+The same scores always give the same interval, whoever asks.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from math import isfinite
-from statistics import NormalDist, stdev
+from statistics import NormalDist
+from typing import TYPE_CHECKING
 
-from sharpen.stats import student
+if TYPE_CHECKING:
+    from sharpen.stats.resampling import Floats
 
-RESAMPLES = 4000
-_SEED = 20_240_607
-_ENOUGH_TO_RESAMPLE = 10
-_CHUNK = 2_000_000
-"""Numbers drawn at once at most, so that memory stays flat however many values there are."""
+_FEW = 6
+"""Fewer values than this that differ from the most common one tell too little of the spread."""
 
 
 def quantile(level: float) -> float:
@@ -42,47 +41,54 @@ def wilson(successes: float, n: int, level: float = 0.95) -> tuple[float, float]
 
 
 def bounded_mean(
-    values: Sequence[float], level: float = 0.95, low: float = 0.0, high: float = 1.0
+    values: Sequence[float],
+    level: float = 0.95,
+    low: float = 0.0,
+    high: float = 1.0,
+    groups: Sequence[Hashable] | None = None,
 ) -> tuple[float, float, str]:
     """An interval for the mean of values in `low`..`high`, and the name of the method. Where the range has no ends, one
-    value, or values that are all the same, tell nothing of their spread: the interval has no width then, and says why."""
+    value, or values that are all the same, tell nothing of their spread: the interval has no width then, and says why.
+    `groups` names the group of each value, where values belong together."""
     n = len(values)
+    bounded = isfinite(high - low)
     if n < 2:
         mean = math.fsum(values)
-        return (low, high, "the whole range") if isfinite(high - low) else (mean, mean, "one value")
-    if min(values) == max(values):
-        if not isfinite(high - low):
-            return values[0], values[0], "no spread seen"
-        # A value never seen in n draws has at most this share, at the given confidence.
-        unseen, value = 1.0 - ((1.0 - level) / 2) ** (1.0 / n), values[0]
-        return value + unseen * (low - value), value + unseen * (high - value), "rule of the unseen"
-    if n < _ENOUGH_TO_RESAMPLE:
-        mean, half = math.fsum(values) / n, student.critical(level, n - 1) * stdev(values) / math.sqrt(n)
-        return max(low, mean - half), min(high, mean + half), "Student's t"
-    below, above = bootstrap_mean(values, level)
-    return max(low, below), min(high, above), "BCa bootstrap"
+        return (low, high, "the whole range") if bounded else (mean, mean, "one value")
+    if groups is None and min(values) == max(values) and not bounded:
+        return values[0], values[0], "no spread seen"
+    if groups is None and low == 0.0 and high == 1.0 and is_binary(values):
+        return *wilson(sum(values), n, level), "Wilson"
+    from sharpen.stats.resampling import numbers  # with numpy, which a job may never need
+
+    data = numbers(values)
+    if groups is not None:
+        return _by_group(data, groups, level, low, high)
+    return _ends(data, level, (low, high), (low, high))
 
 
-def bootstrap_mean(values: Sequence[float], level: float = 0.95) -> tuple[float, float]:
-    """The BCa bootstrap interval of a mean. Values that are all equal give an interval of no width."""
-    import numpy as np
+def _by_group(
+    data: Floats, groups: Sequence[Hashable], level: float, low: float, high: float
+) -> tuple[float, float, str]:
+    from sharpen.stats.resampling import by_group
 
-    data = np.asarray(values, dtype=float)
-    n, mean = len(data), float(np.mean(values))
-    if n < 2 or np.ptp(data) == 0.0:
-        return mean, mean
-    generator = np.random.Generator(np.random.PCG64(_SEED))
-    rows = max(1, _CHUNK // n)
-    sizes = [min(rows, RESAMPLES - start) for start in range(0, RESAMPLES, rows)]
-    means = np.concatenate([data[generator.integers(0, n, size=(size, n))].mean(axis=1) for size in sizes])
-    normal = NormalDist()
-    below = (np.sum(means < mean) + 0.5 * np.sum(means == mean)) / RESAMPLES
-    bias = normal.inv_cdf(min(max(float(below), 1 / RESAMPLES), 1 - 1 / RESAMPLES))
-    away = data - mean
-    acceleration = float(np.sum(away**3) / (6 * np.sum(away**2) ** 1.5))
-    tails = []
-    for tail in ((1 - level) / 2, (1 + level) / 2):
-        shifted = bias + normal.inv_cdf(tail)
-        tails.append(normal.cdf(bias + shifted / (1 - acceleration * shifted)))
-    low, high = np.quantile(means, tails)
-    return float(low), float(high)
+    _, values, widest = by_group(data, groups)
+    if len(values) < 2:
+        return (low, high, "the whole range") if isfinite(high - low) else (-math.inf, math.inf, "one group")
+    mean = float(data.mean())
+    ends = mean + widest * (low - mean), mean + widest * (high - mean)
+    below, above, method = _ends(values, level, ends, (low, high))
+    return below, above, f"{method}, by group"
+
+
+def _ends(
+    data: Floats, level: float, reach: tuple[float, float], within: tuple[float, float]
+) -> tuple[float, float, str]:
+    """`reach` is where the values lie, `within` where their mean does."""
+    from sharpen.stats import skew, unseen
+
+    if isfinite(reach[1] - reach[0]) and unseen.few_differ(data, _FEW):
+        (below, above), method = unseen.ends(data, level, *reach), "bounds for the unseen"
+    else:
+        (below, above), method = skew.moments(data).ends(level), "skew-corrected t"
+    return max(within[0], below), min(within[1], above), method

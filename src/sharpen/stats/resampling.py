@@ -7,7 +7,7 @@ distribution of resampled statistics; `studentised` works on means, where each r
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from statistics import NormalDist
 from typing import TYPE_CHECKING
 
@@ -43,6 +43,18 @@ def numbers(values: Sequence[float] | Floats, least: int = 1, what: str = "value
         place = int(np.flatnonzero(~np.isfinite(data))[0])
         raise BadData(f"number {place + 1} of the {what} is {data[place]}; all must be finite")
     return data
+
+
+def by_group(data: Floats, groups: Sequence[Hashable]) -> tuple[Floats, Floats, float]:
+    """One number for each group, in order of appearance, such that their mean is the mean of all values: the group's
+    total, and what its values add to the mean beyond their number; and how far such a number reaches for values up to 1."""
+    if len(groups) != len(data):
+        raise BadData(f"{len(data)} values, but {len(groups)} names of groups")
+    places: dict[Hashable, int] = {}
+    which = np.array([places.setdefault(group, len(places)) for group in groups])
+    sizes, totals = np.bincount(which).astype(float), np.bincount(which, weights=data)
+    mean, each = float(data.mean()), len(places) / len(data)
+    return np.asarray(each * totals, dtype=np.float64), mean + each * (totals - sizes * mean), each * float(sizes.max())
 
 
 def draws(n: int, resamples: int, seed: int) -> Iterator[NDArray[np.int64]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 from sharpen.stats.intervals import bounded_mean, is_binary, wilson
@@ -27,20 +27,31 @@ class Summary:
 
 
 def summarise(
-    scores: Sequence[float | None], *, failed: int = 0, level: float = 0.95, low: float = 0.0, high: float = 1.0
+    scores: Sequence[float | None],
+    *,
+    failed: int = 0,
+    level: float = 0.95,
+    low: float = 0.0,
+    high: float = 1.0,
+    groups: Sequence[Hashable] | None = None,
 ) -> Summary:
     """The mean with its interval: Wilson's where all scores are 0 or 1. `failed` scores are missing besides those that are
-    None; scores lie in `low`..`high`."""
+    None; scores lie in `low`..`high`. `groups` names the group of each score, where scores belong together."""
     values = [float(score) for score in scores if score is not None]
     missing = failed + len(scores) - len(values)
     if not values:
         return Summary(None, None, None, 0, missing)
     mean = math.fsum(values) / len(values)
-    if low == 0.0 and high == 1.0 and is_binary(values):
-        return Summary(mean, *wilson(sum(values), len(values), level), len(values), missing, "Wilson")
     if len(values) == 1 and not math.isfinite(high - low):
         return Summary(mean, None, None, 1, missing, "one value")
-    below, above, method = bounded_mean(values, level, low, high)
+    if len(values) == 1 and low == 0.0 and high == 1.0 and is_binary(values):
+        return Summary(mean, *wilson(values[0], 1, level), 1, missing, "Wilson")
+    known = (
+        None if groups is None else [group for group, score in zip(groups, scores, strict=True) if score is not None]
+    )
+    below, above, method = bounded_mean(values, level, low, high, known)
+    if not math.isfinite(above - below):
+        return Summary(mean, None, None, len(values), missing, method)
     return Summary(mean, below, above, len(values), missing, method)
 
 
@@ -51,9 +62,19 @@ def summarise_by_type(
     *,
     low: float = 0.0,
     high: float = 1.0,
+    groups: Sequence[Hashable] | None = None,
 ) -> dict[str, Summary]:
     """One summary per type, in alphabetical order; scores that are None count as failed."""
-    groups: dict[str, list[float | None]] = {}
-    for kind, score in zip(types, scores, strict=True):
-        groups.setdefault(kind, []).append(score)
-    return {kind: summarise(groups[kind], level=level, low=low, high=high) for kind in sorted(groups)}
+    places: dict[str, list[int]] = {}
+    for place, kind in enumerate(types):
+        places.setdefault(kind, []).append(place)
+    return {
+        kind: summarise(
+            [scores[place] for place in places[kind]],
+            level=level,
+            low=low,
+            high=high,
+            groups=None if groups is None else [groups[place] for place in places[kind]],
+        )
+        for kind in sorted(places)
+    }

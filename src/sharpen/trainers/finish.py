@@ -87,7 +87,7 @@ async def _test(job: Job, trained: Trained) -> Trained:
         gain = paired_gain(found[roles[which]], found[trained.initial], span=high - low)
         # One difference without bounds tells nothing of others.
         below, above = (gain.low, gain.high) if gain.n > 1 or isfinite(high - low) else (None, None)
-        job.emit(Gained(which, "initial", gain.mean, below, above, gain.n, gain.method))
+        job.emit(Gained(which, "initial", gain.mean, below, above, gain.n, gain.method, gain.p))
         tell_normalised(job, f"gain/{which}", gain.mean, below, above, difference=True)
     return trained
 

@@ -21,7 +21,6 @@ from sharpen.stats import arms, power
 from sharpen.stats.exact import pairs_needed
 from sharpen.stats.intervals import bounded_mean
 from sharpen.stats.means import Estimate
-from sharpen.stats.paired import paired_difference
 
 SEEDS, ITEMS = "seeds", "items"
 _LEAST_IN_EACH = 4
@@ -130,11 +129,10 @@ def over_items(
         notes.append(f"{len(shared)} items are shared, of {len(first)} and {len(second)}; the rest is left out")
     a, b = [first[item] for item in shared], [second[item] for item in shared]
     values = tuple(Value(item, x, y) for item, x, y in zip(shared, a, b, strict=True))
-    row = _row(task, ITEMS, True, a, b, values, level, margin, lower=lower)
-    if row.result is not None and all(0.0 <= x <= 1.0 for x in (*a, *b)):
-        better = paired_difference(b, a, level)
-        effect = Estimate(better.mean, better.low, better.high, better.n, better.method, level)
-        row = replace(row, result=replace(_bounded(row.result, a, b, level), effect=effect))
+    bounded = all(0.0 <= x <= 1.0 for x in (*a, *b))
+    row = _row(task, ITEMS, True, a, b, values, level, margin, lower=lower, span=1.0 if bounded else math.inf)
+    if row.result is not None and bounded:
+        row = replace(row, result=_bounded(row.result, a, b, level))
     return replace(row, notes=(*notes, *row.notes))
 
 
@@ -158,12 +156,15 @@ def means_by_item(runs: Sequence[Run]) -> dict[str, float]:
 
 def _row(
     task: str, over: str, together: bool, old: list[float], new: list[float], values: tuple[Value, ...], level: float,
-    margin: float | None, *, lower: bool = False,
+    margin: float | None, *, lower: bool = False, span: float = math.inf,
 ) -> Row:  # fmt: skip
     effect = fmean(new) - fmean(old)
     if min(len(old), len(new)) < 2:
         return Row(task, over, together, len(old), len(new), effect, values, None)
-    result = (arms.paired if together else arms.unpaired)(new, old, level=level, margin=margin, lower=lower)
+    if together:
+        result = arms.paired(new, old, level=level, margin=margin, lower=lower, span=span)
+    else:
+        result = arms.unpaired(new, old, level=level, margin=margin, lower=lower)
     notes = list(result.warnings)
     differences = [x - y for x, y in zip(new, old, strict=False)]
     if together and over == SEEDS and max(differences) - min(differences) <= _SAME * max(map(abs, (*old, *new))):
