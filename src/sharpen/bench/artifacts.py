@@ -68,6 +68,7 @@ def results(lines: Sequence[Line]) -> dict[str, Any]:
         "gain": {line["new"]: _gain(line, scale) for line in _all(lines, "gained")},
         "objectives": objectives.of_job(lines),
         "usage": _usage(lines),
+        "model_never_asked": _model_never_asked(started, lines),
         "failed_rollouts": sum(len(group["failed"]) for line in _all(lines, "measured") for group in line["groups"]),
         "lost_answers": sum(line["error"] is not None for line in _all(lines, "asked")),
         "clock": _clock(lines),
@@ -215,6 +216,14 @@ def _usage(lines: Sequence[Line]) -> dict[str, Any]:
     total = sum((usage for row in table.values() for usage in row.values()), NOTHING)
     stages = {key: {role: _named(u) for role, u in sorted(row.items())} for key, row in sorted(table.items())}
     return {"stages": stages, "total": _named(total)}
+
+
+def _model_never_asked(started: Line, lines: Sequence[Line]) -> bool:
+    """Whether rollouts were made and a model was there for them, and none of them asked it."""
+    measured = _all(lines, "measured")
+    asked = any(row[0] for line in measured for row in line["usage"].values())
+    scored = any(group["items"] and not group["failed"] for line in measured for group in line["groups"])
+    return "target" in started.get("models", {}) and scored and not asked
 
 
 def _add(table: dict[str, dict[str, Usage]], key: str, rows: dict[str, Any]) -> None:

@@ -17,8 +17,8 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from sharpen.bench import artifacts, doctor_checks, doctor_estimate, doctor_overlap, doctor_probe
-from sharpen.bench.doctor_canned import AsksOthers
+from sharpen.bench import artifacts, doctor_checks, doctor_estimate, doctor_overlap, doctor_probe, uncounted
+from sharpen.bench.doctor_canned import AsksNobody, AsksOthers
 from sharpen.bench.doctor_checks import Contest, Finding, Level
 from sharpen.bench.doctor_estimate import Asking, Estimate, Ground, Pace
 from sharpen.bench.doctor_probe import NAME, Again, Seen, Wish, marks
@@ -76,7 +76,7 @@ class Diagnosis:
 async def examine(parts: Parts, wish: Wish, files: Files, on_start: Callable[[Job], None] | None = None) -> Diagnosis:
     """Look at everything, pay for what has to be measured, and leave the story and a record in the folder."""
     setup = parts.setup
-    found = [await _scorer(setup), *_data(setup)]
+    found = [await _scorer(setup), *_uncounted(uncounted.warning(parts.config, setup.task)), *_data(setup)]
     if any(finding.level == Level.STOP for finding in found):
         what = "none were made and nothing was paid: what is above comes first"
         diagnosis = Diagnosis(
@@ -115,6 +115,9 @@ async def _scorer(setup: Setup) -> Finding:
     items = _spread(setup, _CHEAP if cheap else _DEAR)
     try:
         return doctor_checks.scorer(await marks(task, setup.initial, setup.spec.render, items))
+    except AsksNobody:
+        what = f"a rollout asked no model, though the task says calls_per_rollout = {task.calls_per_rollout}"
+        return Finding("scorer", Level.WARN, f"{what}; known answers can't be tried", (), uncounted.REMEDY)
     except AsksOthers:
         return Finding("scorer", Level.OK, "asks a judge; see below")
     except UsageError as error:
@@ -127,6 +130,11 @@ def _data(setup: Setup) -> list[Finding]:
         doctor_checks.overlap(doctor_overlap.find(setup.splits), setup.splits),
         doctor_checks.leaks(leaks, setup.splits),
     ]
+
+
+def _uncounted(said: str) -> list[Finding]:
+    what, _, advice = said.partition("; ")
+    return [Finding("calls", Level.WARN, what, (), advice)] if said else []
 
 
 def _judging(setup: Setup) -> list[Item]:
@@ -186,7 +194,7 @@ def _conclude(parts: Parts, seen: Seen, found: list[Finding], again: Again | Non
     else:
         within = score * (1.0 - score) if measured is None else measured.within
         chance = doctor_checks.chance(measured, known or [0.0], len(setup.splits.val))
-    findings = [*found, doctor_checks.balance(_judging(setup), score), room, chance]
+    findings = [*found, *_calls(parts, seen), doctor_checks.balance(_judging(setup), score), room, chance]
     if bounded and room.level != Level.STOP:
         findings += [doctor_checks.detectable(contest, within, 1.0 - score) for contest in _contests(parts)]
     if isinstance(trainer.params, ReflACTParams):
@@ -202,6 +210,16 @@ def _conclude(parts: Parts, seen: Seen, found: list[Finding], again: Again | Non
     made = doctor_estimate.estimate(trainer.params, _gate(trainer.params), ground, pace, _asking(setup, seen))
     findings += [doctor_estimate.cost(made, _without_price(setup)), doctor_estimate.fits(made, parts.how.caps)]
     return Diagnosis(tuple(findings), made, pace)
+
+
+def _calls(parts: Parts, seen: Seen) -> list[Finding]:
+    """Whether the attempts that were made asked the model; nothing to say where they did."""
+    stated = parts.setup.task.calls_per_rollout
+    if not stated or not seen.outcomes or any(outcome.total.calls for outcome in seen.outcomes):
+        return []
+    return _uncounted(
+        f"no attempt asked the model, though the task says calls_per_rollout = {stated}; {uncounted.REMEDY}"
+    )
 
 
 def _without_price(setup: Setup) -> list[str]:

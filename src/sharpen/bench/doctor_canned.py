@@ -27,6 +27,10 @@ class AsksOthers(Exception):
     """The rollout asks a model besides the target, and none may be asked."""
 
 
+class AsksNobody(Exception):
+    """The rollout came to its end without asking the target: it has its answers from elsewhere."""
+
+
 class Canned:
     """An attempt whose target says `texts` in turn, then nothing. `draw` tells one asking of the judge from another."""
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sharpen.bench import doctor_checks
-from sharpen.bench.doctor_canned import TARGET, say
+from sharpen.bench.doctor_canned import TARGET, AsksNobody, say
 from sharpen.bench.doctor_checks import Finding, Level, Marks
 from sharpen.core.candidate import Candidate
 from sharpen.core.errors import FATAL, ModelError, TooManyFailures
@@ -156,16 +156,19 @@ async def _judged_again(job: Job, attempts: Evaluation, number: int) -> tuple[fl
 async def marks(
     task: Task, start: Candidate, render: str, items: Sequence[Item], others: Gateway | None = None
 ) -> Marks:
-    """What the scorer gives to the right and to the empty answer of each item."""
+    """What the scorer gives to the right and to the empty answer of each item. `AsksNobody` after the first rollout that
+    asks no model: each of them may cost something that nobody counts."""
     right: dict[str, float] = {}
     wrong: dict[str, float] = {}
     cut = 0
     for item in items:
+        empty, went = await say(task, item, start, [], render, others, ["empty", item.digest])
+        if not went.asked:
+            raise AsksNobody
+        wrong[item.id] = empty.hard or 0.0
         example = task.example(item)
         if example is not None:
             outcome, went = await say(task, item, start, [example[1]], render, others, ["right", item.digest])
             right[item.id] = outcome.hard or 0.0
             cut += went.cut and right[item.id] < 1.0
-        empty, _ = await say(task, item, start, [], render, others, ["empty", item.digest])
-        wrong[item.id] = empty.hard or 0.0
     return Marks(right, wrong, cut)

@@ -16,8 +16,11 @@ SKIPPED = 4
 """The exit code where everything is good but for jobs that need what is not here."""
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from sharpen.bench.conductor import Conductor, Told
     from sharpen.bench.layout import RunFolder
+    from sharpen.bench.matrix import Planned
     from sharpen.bench.study import StudyConfig
     from sharpen.cli.running import Output
 
@@ -103,6 +106,8 @@ def carry_out(study: StudyConfig, folder: RunFolder, output: Output, *, pay_agai
     taken = {job_id: one.run for job_id, one in found.items() if one.run is not None and job_id not in begun}
     for job in [job for job in jobs if job.job_id not in taken][:1]:
         fetch_weights(job.parts.setup, silent=output.silent)
+    for warned in warnings_of(jobs):
+        say(f"warning: {warned}")
     conductor = Conductor(study, jobs, folder, _teller(len(jobs), output), matrix.skipped, taken, pay_again=pay_again)
     folder.path.mkdir(parents=True, exist_ok=True)
     with locked(folder.path):
@@ -127,6 +132,14 @@ def carry_out(study: StudyConfig, folder: RunFolder, output: Output, *, pay_agai
 
         show(console(), closing(folder.path))
     return _exit_code(summary["counts"], conductor)
+
+
+def warnings_of(jobs: Sequence[Planned]) -> list[str]:
+    """What a study's jobs warn of, each warning once."""
+    from sharpen.bench import uncounted
+
+    said = (uncounted.warning(job.cell.config, job.parts.setup.task) for job in jobs)
+    return [warned for warned in dict.fromkeys(said) if warned]
 
 
 def _names(taken: dict[str, RunFolder]) -> list[str]:

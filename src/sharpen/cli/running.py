@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
+from sharpen.bench import uncounted
 from sharpen.bench.layout import RunFolder, read_json
 from sharpen.bench.runner import Parts, Session
 from sharpen.bench.stop_signals import handle_stop_signals
@@ -55,6 +56,8 @@ class RunEnded(SharpenError):
 
 def carry_out(parts: Parts, folder: RunFolder, output: Output, *, more_budget: bool = False) -> int:
     """Run or resume a job to its end, show what it came to, and return the exit code."""
+    if warned := uncounted.warning(parts.config, parts.setup.task):
+        say(f"warning: {warned}")
     if not output.silent:
         say(introduction(parts, folder))
     fetch_weights(parts.setup, silent=output.silent)

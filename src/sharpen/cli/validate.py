@@ -32,7 +32,7 @@ def command(
     from sharpen.bench.reuse import find, sources
     from sharpen.bench.study import look_at
     from sharpen.cli.console import console, show
-    from sharpen.cli.run import SKIPPED
+    from sharpen.cli.run import SKIPPED, warnings_of
     from sharpen.core.errors import UsageError
     from sharpen.core.redact import redact, redact_json
     from sharpen.files import write_json
@@ -72,11 +72,16 @@ def command(
     for (job_id, record), one in zip(records.items(), outlooks, strict=True):
         record["estimate"] = one.record()
         record |= elsewhere[job_id].record() if job_id in elsewhere else {}
+    warned = warnings_of(matrix.jobs)
     if as_json:
-        made = {"jobs": records, "skipped": left_out, "problems": [], "estimate": whole.record()}
+        made = {
+            "jobs": records, "skipped": left_out, "problems": [], "warnings": warned, "estimate": whole.record(),
+        }  # fmt: skip
         echo_json(redact_json(made))
     else:
         show(console(), shown_matrix(config, matrix, outlooks, whole, elsewhere))
+        for warning in warned:
+            say(f"warning: {warning}")
     if manifest is not None:
         write_json(manifest, {"jobs": {**records, **left_out}, "estimate": whole.record()})
     return SKIPPED if left_out else 0

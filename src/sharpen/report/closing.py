@@ -16,7 +16,7 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
-from sharpen.bench import benchmark
+from sharpen.bench import benchmark, uncounted
 from sharpen.core.candidate import Candidate
 from sharpen.report import objectives, policies, steps, text
 
@@ -72,7 +72,7 @@ def _about_trained(results: Results, skill: Candidate | None) -> Iterator[tuple[
     yield "The trained skill" if changed(results) else "The skill", [trained(skill)]
     yield "What each accepted edit brought", [accepted(results)]
     yield "Steps", [counts(results)]
-    yield "Cost", [costs(results)]
+    yield "Cost", [costs(results), never_asked(results)]
 
 
 def heading(name: str) -> Text:
@@ -292,6 +292,13 @@ def costs(results: Results) -> Table | None:
             made.add_row(name, *_cost_cells(stages[name], clock["stages"].get(name), money))
     made.add_row("all", *_cost_cells([usage["total"]], clock["seconds"], money), style="bold")
     return made
+
+
+def never_asked(results: Results) -> Text | None:
+    """That the model was opened and no rollout asked it, which is how a client of the task's own looks from here."""
+    if not results.get("model_never_asked"):
+        return None
+    return Text(f"No rollout asked the model through sharpen: {uncounted.REMEDY}.", style="yellow")
 
 
 def whereabouts(place: Place, *, policy: bool = False) -> Text:
