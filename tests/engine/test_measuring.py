@@ -15,13 +15,14 @@ import pytest
 from measuring import A, B, Fake, K, Length, story, work
 
 from sharpen.core.candidate import Candidate
-from sharpen.core.errors import BudgetExhausted, ModelError
+from sharpen.core.errors import BudgetExhausted, ModelError, TooManyFailures
 from sharpen.core.item import Item
 from sharpen.core.objective import Objective
 from sharpen.core.outcome import Outcome, scored
 from sharpen.core.task import Attempt, Splits
 from sharpen.engine.budget import Caps
 from sharpen.engine.evaluation import Evaluation, Group
+from sharpen.engine.events import BudgetEnded
 from sharpen.engine.gateway import Stopped
 from sharpen.engine.job import Job
 from sharpen.models.scripted import ScriptedModel
@@ -65,12 +66,14 @@ class Aimless(Weighed):
     objectives: Mapping[str, Objective] = {"size": Objective("min")}
 
 
-def test_an_aim_that_is_not_measured_is_an_error_of_the_task(tmp_path: Path) -> None:
+def test_an_aim_that_is_not_measured_is_the_failure_of_its_item(tmp_path: Path) -> None:
     async def do(job: Job) -> Evaluation:
         return await job.evaluate(A, job.splits.train[2:6], purpose="all")
 
-    with pytest.raises(ValueError, match="task 'length' aims at 'size', but item 'train-3' came back without"):
-        work(tmp_path / "job", Fake(), do, task=Aimless())
+    found = work(tmp_path / "job", Fake(), do, task=Aimless())
+    assert found.failures["train-3"].message.startswith("task 'length' aims at 'size', but item 'train-3' came back")
+    with pytest.raises(TooManyFailures, match="First on item 'train-3': task 'length' aims at 'size'"):
+        work(tmp_path / "other", Fake(), do, task=Aimless(), max_failures=0.0)
 
 
 class Counting(Length):
@@ -103,6 +106,7 @@ def test_rollouts_without_calls_are_refused_by_the_clock_alone(tmp_path: Path) -
         with pytest.raises(BudgetExhausted) as refused:
             for item in job.splits.train:
                 await job.evaluate(A, [item], purpose="train")
+        job.emit(BudgetEnded(str(refused.value)))
         with job.budget.closing():
             await job.evaluate(A, job.splits.test, purpose="test")
         return [str(refused.value), str(task.rollouts)]

@@ -115,31 +115,19 @@ def test_a_measurement_that_waits_for_another_one_that_failed_does_not_go_on_wit
     assert story(tmp_path) == []
 
 
-def test_a_measurement_does_not_fail_with_another_one_that_it_shares_nothing_with(tmp_path: Path) -> None:
+def test_a_measurement_after_one_that_failed_is_not_in_the_log_and_costs_nothing_when_resumed(tmp_path: Path) -> None:
     async def do(job: Job) -> list[object]:
         both = (job.evaluate(A, job.splits.val, purpose="gate"), job.evaluate(A, job.splits.train, purpose="train"))
         return [*await asyncio.gather(*both, return_exceptions=True)]
 
-    failed, fine = work(tmp_path, Fake(failing={"val 5": unhealing(K.AUTH)}), do, workers=2)
-    assert isinstance(failed, ModelError)
-    assert isinstance(fine, Evaluation) and len(fine.scored) == 12
-
-
-def test_a_bug_in_a_task_keeps_its_traceback_and_names_the_item(tmp_path: Path) -> None:
-    class Buggy(Length):
-        async def rollout(self, item: Item, candidate: Candidate, attempt: Attempt) -> Outcome:
-            if item.id == "val-4":
-                raise ZeroDivisionError("oops")
-            return await super().rollout(item, candidate, attempt)
-
-    async def do(job: Job) -> None:
-        await job.evaluate(A, job.splits.val, purpose="gate")
-
-    with pytest.raises(ZeroDivisionError, match="oops") as caught:
-        work(tmp_path, Fake(), do, task=Buggy())
-    assert caught.value.__notes__ == ["while attempting item 'val-4' of task 'length'"]
-    assert any(entry.name == "rollout" for entry in caught.traceback)
+    ends = work(tmp_path, Fake(failing={"val 5": unhealing(K.AUTH)}), do, workers=2)
+    assert all(isinstance(end, ModelError) for end in ends), "what is not in the log is not given to the trainer"
     assert story(tmp_path) == []
+    well = Fake()
+    first, second = work(tmp_path, well, do)
+    assert isinstance(first, Evaluation) and isinstance(second, Evaluation)
+    assert [event["purpose"] for event in story(tmp_path)] == ["gate", "train"]
+    assert not any(text.startswith("train") for text in well.asked)
 
 
 def test_a_rollout_that_takes_too_long_is_a_failure_and_not_a_wrong_answer(tmp_path: Path) -> None:

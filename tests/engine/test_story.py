@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -48,7 +47,7 @@ def path(tmp_path: Path) -> Path:
 def test_every_line_has_its_number_its_type_and_its_clock(path: Path) -> None:
     tell(path, Noted("ß\n"), Noted("b", 0.5))
     assert read_events(path) == [
-        {"n": 0, "type": "noted", "what": "ß\n", "number": 0, "clock": {"at": 0}},
+        {"n": 0, "type": "noted", "what": "ß\n", "number": 0, "clock": {"at": 0, "log": 2}},
         {"n": 1, "type": "noted", "what": "b", "number": 0.5, "clock": {"at": 1}},
     ]
     assert [decode(record) for record in read_events(path)] == [Noted("ß\n"), Noted("b", 0.5)]
@@ -121,44 +120,6 @@ def test_a_broken_line_in_the_middle_is_named(path: Path) -> None:
     tell_more = Noted("b")
     with pytest.raises(StorageError, match=r"events\.jsonl.*line 2"):
         tell(path, Noted("a"), tell_more)
-
-
-def test_places_are_kept_in_the_order_they_were_reserved(path: Path) -> None:
-    one = story(path)
-    slots = [one.reserve() for _ in range(3)]
-    one.fill(slots[2], Noted("third"))
-    one.fill(slots[1], Noted("second"))
-    assert read_events(path) == []
-    one.fill(slots[0], Noted("first"))
-    one.close()
-    assert [record["what"] for record in read_events(path)] == ["first", "second", "third"]
-    assert [record["n"] for record in read_events(path)] == [0, 1, 2]
-
-
-@given(st.permutations(range(5)), st.sets(st.integers(0, 4)))
-def test_any_order_of_finishing_gives_the_same_story(
-    tmp_path_factory: pytest.TempPathFactory, order: Sequence[int], given_up: set[int]
-) -> None:
-    path = tmp_path_factory.mktemp("story") / "events.jsonl"
-    one = story(path)
-    slots = [one.reserve() for _ in range(5)]
-    for number in order:
-        if number in given_up:
-            one.cancel(slots[number])
-        else:
-            one.fill(slots[number], Noted(str(number)))
-    one.close()
-    assert [record["what"] for record in read_events(path)] == [str(n) for n in range(5) if n not in given_up]
-
-
-def test_a_reserved_place_knows_what_stood_there(path: Path) -> None:
-    tell(path, Noted("a"), Noted("b"))
-    again = story(path)
-    first, second, third = again.reserve(), again.reserve(), again.reserve()
-    assert first.expected is not None and first.expected["what"] == "a"
-    assert second.expected is not None and second.expected["what"] == "b"
-    assert third.expected is None
-    again.close()
 
 
 def test_secrets_do_not_reach_the_file_and_do_not_upset_the_comparison(path: Path) -> None:

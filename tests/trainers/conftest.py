@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from faulty import Whole, run_whole
 
 from sharpen.core.candidate import Candidate
 from sharpen.core.chat import Request
@@ -101,3 +102,10 @@ def train(tmp_path: Path) -> Callable[..., Played]:
         return Played(folder, asyncio.run(go()), asked)
 
     return play
+
+
+@pytest.fixture(scope="session")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Whole]:
+    """Trainings that no fault was injected into, by name."""
+    home = tmp_path_factory.mktemp("undisturbed")
+    return lambda name: run_whole(name, home)

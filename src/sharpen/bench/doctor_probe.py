@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,7 +16,7 @@ from sharpen.bench import doctor_checks
 from sharpen.bench.doctor_canned import TARGET, AsksNobody, say
 from sharpen.bench.doctor_checks import Finding, Level, Marks
 from sharpen.core.candidate import Candidate
-from sharpen.core.errors import FATAL, ModelError, TooManyFailures
+from sharpen.core.errors import FATAL, ModelError
 from sharpen.core.item import Item
 from sharpen.core.outcome import Outcome
 from sharpen.core.rng import Stream
@@ -92,8 +91,8 @@ async def attempt(job: Job, wish: Wish) -> Seen:
     gateway, alone = job.runtime.gateway, None
     for item in items[:_ALONE]:
         began, before = time.monotonic(), gateway.paid_calls
-        with suppress(TooManyFailures):  # one of one may fail; whether too many do is seen below
-            await job.evaluate(job.initial, [item], purpose=NAME)
+        # One of one may fail; whether too many do is seen below.
+        await job.measure([Group(job.initial, [item])], purpose=NAME, any_failures=True)
         alone = time.monotonic() - began if gateway.paid_calls > before else None
     began, before = time.monotonic(), gateway.paid_calls
     attempts = await job.measure([Group(job.initial, items, draw) for draw in range(draws)], purpose=NAME)

@@ -102,6 +102,8 @@ async def _run(parts: Parts, folder: RunFolder, together: Together | None) -> st
         try:
             return await Session(parts, folder, on_start=listen).run()
         finally:
+            for notice in (notice for job in jobs for notice in job.progress.notices):
+                print(notice, file=sys.stderr)
             # The loop waits for its threads when it closes. What the job itself needed of them it has by now; one that
             # somebody's code left running may never end, and ends with the process.
             asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(1))

@@ -18,6 +18,7 @@ from sharpen.core.candidate import Candidate
 from sharpen.core.digest import Json, digest
 from sharpen.core.errors import (
     BudgetExhausted,
+    Interrupted,
     MissingRequirement,
     NotDeterministic,
     SharpenError,
@@ -234,7 +235,9 @@ class Session:
                     async with tensorboard.following(self.job_folder):
                         status = await _carry_out(job, self.parts)
                 except BaseException as error:
-                    if isinstance(error, SharpenError) and not isinstance(error, Stopped | NotDeterministic):
+                    if isinstance(error, SharpenError) and not isinstance(
+                        error, Stopped | Interrupted | NotDeterministic
+                    ):
                         _tell_failure(job, error)
                     with suppress(StorageError):  # what went wrong first is what is to be reported
                         artifacts.write(self.job_folder)
@@ -275,7 +278,10 @@ async def _carry_out(job: Job, parts: Parts) -> str:
         if not job.task.calls_per_rollout:
             job.budget.keep_time(parts.trainer.closing_rollouts(job.splits, repeatable=job.repeatable))
     trained = await parts.trainer.train(job)
-    status = "budget" if trained.out_of_budget else "done"
+    ended = job.runtime.story.budget_barrier
+    if ended is not None:  # a trainer that came to its end without saying so
+        job.emit(BudgetEnded(ended))
+    status = "budget" if trained.out_of_budget or ended is not None else "done"
     with job.budget.closing():
         try:
             if not await finish(job, trained, step=job.progress.step):

@@ -123,13 +123,17 @@ class Watch:
                 self._look(job, finished, pace, time.monotonic() - began)
                 await asyncio.sleep(_PERIOD)
         finally:
-            for words in finished.new():
-                self._display.line(words)
+            self._show_lines(job, finished)
 
     def _look(self, job: Job, finished: Finished, pace: Pace | StepPace, elapsed: float) -> None:
+        self._show_lines(job, finished)
+        self._display.update(job, elapsed, pace.left(_reading(job, elapsed)))
+
+    def _show_lines(self, job: Job, finished: Finished) -> None:
+        while job.progress.notices:
+            self._display.line(job.progress.notices.pop(0))
         for words in finished.new():
             self._display.line(words)
-        self._display.update(job, elapsed, pace.left(_reading(job, elapsed)))
 
 
 class StepPace:
@@ -168,10 +172,14 @@ class Finished:
     def _read(self) -> list[dict[str, Any]]:
         import json
 
-        if not self._path.exists() or self._path.stat().st_size <= self._offset:
+        size = self._path.stat().st_size if self._path.exists() else 0
+        if size <= self._offset:
+            self._offset = size  # the log may have been cut back
             return []
         with self._path.open("rb") as file:
-            file.seek(self._offset)
+            file.seek(max(0, self._offset - 1))
+            if self._offset and file.read(1) != b"\n":  # cut back, and grown past where we were
+                self._offset += len(file.readline())
             found = file.read()
         whole = found[: found.rfind(b"\n") + 1]
         self._offset += len(whole)

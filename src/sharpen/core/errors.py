@@ -48,6 +48,12 @@ class NotDeterministic(SharpenError):
     """Replaying a job gave another story than the one on disk."""
 
 
+class Interrupted(SharpenError):
+    """The job is coming to its end for another reason; nothing more is written to its log in this session."""
+
+    exit_code = 130
+
+
 class StorageError(SharpenError):
     """The disk would not take what had to be kept."""
 

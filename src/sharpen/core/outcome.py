@@ -26,14 +26,19 @@ class FailureKind(StrEnum):
     REFUSED = "refused"
     BAD_REPLY = "bad_reply"
     SANDBOX = "sandbox"
+    CRASHED = "crashed"
+    """The task's own code, or its metric, raised an exception."""
     NOT_A_NUMBER = "not_a_number"
     """It was carried out to no score: the rest of the evaluation goes on, and the candidate can't be the best by it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
+    """`trace` is the way to the place in the task's code that raised, where there is one."""
+
     kind: FailureKind
     message: str
+    trace: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from sharpen.engine.durability import go_back
 from sharpen.engine.events import Asked
 from sharpen.engine.gateway import Gateway, NotStored
 from sharpen.engine.meter import Meter
-from sharpen.engine.replay import Slot, Story
+from sharpen.engine.replay import Place, Story
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -44,35 +44,33 @@ class Answer:
 
 async def put(gateway: Gateway, story: Story, meter: Meter, question: Question, seed: int, stage: str) -> Answer:
     """Ask, validate, ask once more if need be; leave one event."""
-    story.stop_where_it_stopped()
-    slot = story.reserve()
-    try:
-        on_record = _failure_on_record(slot)
+
+    def known() -> dict[str, Any]:
+        return {"type": Asked.type, "stage": stage, "role": question.role, "scope": list(question.scope)}
+
+    async with story.place(known) as place:
+        on_record = _failure_on_record(place)
         if on_record is not None:
             answer, usage = on_record
             gateway.count(usage, question.role)
         else:
-            answer, usage = await _ask_again_if_lost(gateway, story, slot, question, seed)
+            answer, usage = await _ask_again_if_lost(gateway, story, place, question, seed)
             gateway.ledger.flush()  # what an event stands on is stored before it
-    except BaseException:
-        story.cancel(slot)
-        raise
+        event = Asked(stage, question.role, list(question.scope), answer.asked_again, answer.error, usage.told())
+        await story.fill(place, event)
     meter.add(stage, "ask", {question.role: usage})
-    event = Asked(stage, question.role, list(question.scope), answer.asked_again, answer.error, usage.told())
-    story.fill(slot, event)
     return answer
 
 
 async def _ask_again_if_lost(
-    gateway: Gateway, story: Story, slot: Slot, question: Question, seed: int
+    gateway: Gateway, story: Story, place: Place, question: Question, seed: int
 ) -> tuple[Answer, Usage]:
     """The answer, from the ledger where the question is on record. What a power failure took is asked again."""
-    told = slot.expected
-    if told is not None and (told["type"], told.get("scope")) == (Asked.type, list(question.scope)):
+    if place.recorded is not None:
         try:
             return await _ask(gateway, question, seed, on_record=True)
         except NotStored as error:
-            go_back(story, story.number_of(slot), gateway.ledger.path, str(error))
+            go_back(story, story.number_of(place), gateway.ledger.path, str(error))
     return await _ask(gateway, question, seed)
 
 
@@ -106,9 +104,9 @@ async def _ask(gateway: Gateway, question: Question, seed: int, *, on_record: bo
     return Answer(None, redact(f"bad_reply: {problem}"), True), usage
 
 
-def _failure_on_record(slot: Slot) -> tuple[Answer, Usage] | None:
+def _failure_on_record(place: Place) -> tuple[Answer, Usage] | None:
     """A question that brought nothing usable when the story was first told is not put again while it is retold."""
-    told = slot.expected
+    told = place.recorded
     if told is None or told.get("type") != Asked.type or told["error"] is None:
         return None
     return Answer(None, told["error"], told["asked_again"]), Usage.from_told(told["usage"])

@@ -17,7 +17,9 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
+from typing import Any
 
+from sharpen.core.digest import Json
 from sharpen.core.errors import BudgetExhausted
 from sharpen.core.usage import NOTHING, Usage
 from sharpen.ledger.payments import Paid
@@ -74,6 +76,9 @@ class Budget:
     """How many rollouts called no model, and the seconds they took, side by side as they were."""
     _began: tuple[float, int] | None = None
     """Seconds and calls at the first hold: the pace of calls is reckoned from there, not from a model's slow start."""
+    _refused: str | None = None
+    """Why a call was refused. Those that wait behind it are refused too, so that it does not depend on the number of
+    workers what is still paid for."""
     _waiting: int = 0
     _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
     _changed: asyncio.Event = field(default_factory=asyncio.Event)
@@ -103,11 +108,22 @@ class Budget:
         """Count rollouts that called no model."""
         self._free = (self._free[0] + rollouts, self._free[1] + seconds)
 
+    def record(self) -> list[Json]:
+        """What is spent so far, in a form that `go_on` understands."""
+        return [list(self.spent.told()), list(self._rolled.told())]
+
+    def go_on(self, spent: list[Any] | None) -> None:
+        """After the budget has ended: what is still to be done is weighed anew. `spent` is what was recorded when it ended
+        the first time: questions that were answered after that are not asked again, but they count."""
+        self._refused = None
+        if spent is not None:
+            self.spent, self._rolled = (Usage.from_told(row) for row in spent)
+
     @contextmanager
     def closing(self) -> Iterator[None]:
         """Within this context, what was set aside may be used."""
         aside, self._aside = self._aside, 0
-        self._closing = True
+        self._closing, self._refused = True, None
         self._keep()
         try:
             yield
@@ -145,14 +161,17 @@ class Budget:
         wanted = Hold(1, tokens, money or 0.0)
         if self._began is None and self.caps.seconds is not None:
             self._began = (self.elapsed(), self.spent.calls)
+        if self._refused is not None:
+            raise BudgetExhausted(self._refused)
         if self._waiting == 0 and self._fits(wanted):
             _add(self._held, wanted, 1)
             return wanted
         self._waiting += 1
         try:
             async with self._turn:
-                while (missing := self._missing(wanted)) is not None:
-                    if self._held.calls == 0:
+                while (missing := self._refused or self._missing(wanted)) is not None:
+                    if self._held.calls == 0 or self._refused is not None:
+                        self._refused = missing
                         raise BudgetExhausted(missing)
                     self._changed.clear()
                     await self._changed.wait()

@@ -19,6 +19,8 @@ from sharpen.core.digest import Json
 from sharpen.core.errors import UsageError
 
 SCHEMA_VERSION = 1
+LOG_VERSION = 2
+"""How positions in the log are given out. Since 2, nothing moves into the position of a question that failed."""
 
 UsageRow: TypeAlias = list[int | float | None]
 """`Usage.told()`: calls, prompt tokens, completion tokens, money."""

@@ -21,7 +21,6 @@ from sharpen.core.benchmark import Benchmark
 from sharpen.core.candidate import Candidate
 from sharpen.core.chat import Message
 from sharpen.core.digest import Json
-from sharpen.core.errors import TooManyFailures
 from sharpen.core.item import Item
 from sharpen.core.outcome import FailureKind, Outcome
 from sharpen.core.rng import Stream
@@ -31,13 +30,14 @@ from sharpen.engine.asking import Answer, Question, put
 from sharpen.engine.budget import Budget
 from sharpen.engine.durability import go_back
 from sharpen.engine.evaluation import Evaluation, Group, Scores
-from sharpen.engine.events import Checkpointed, Event, Measured, StageDone
+from sharpen.engine.events import BudgetEnded, Checkpointed, Event, Measured, StageDone
 from sharpen.engine.executor import run_all
+from sharpen.engine.failures import check_crashes, check_failures
 from sharpen.engine.gateway import Gateway, Stopped
 from sharpen.engine.meter import Meter, Tally, minus, rows
 from sharpen.engine.metric import HARD, Metric
-from sharpen.engine.recounting import describe, failures_on_record, is_on_record
-from sharpen.engine.replay import Slot, Story
+from sharpen.engine.recounting import describe, describe_wish, failures_on_record
+from sharpen.engine.replay import Place, Story
 from sharpen.engine.rollouts import LiveAttempt, Sampling, attempt_item
 from sharpen.engine.scoreboard import NOBODY, Scoreboard, Wishes
 from sharpen.engine.shelf import Retention, Shelf
@@ -70,6 +70,8 @@ class Progress:
     best: float | None = None
     retries: int = 0
     last_retry: str = ""
+    notices: list[str] = field(default_factory=list)
+    """What a person should know, to be shown once."""
 
 
 @dataclass(frozen=True)
@@ -143,8 +145,12 @@ class Job:
         return Stream(self.spec.seed, *scope)
 
     def emit(self, event: Event) -> None:
-        """Add an event to the story."""
-        self.runtime.story.emit(event)
+        """Add an event to the log. After `BudgetExhausted`, a trainer says `BudgetEnded` before it goes on."""
+        if isinstance(event, BudgetEnded):
+            recorded = self.runtime.story.emit(event, spent=self.budget.record())
+            self.budget.go_on(None if recorded is None else recorded["clock"].get("spent"))
+        else:
+            self.runtime.story.emit(event)
 
     @contextmanager
     def stage(self, step: int, name: str) -> Iterator[None]:
@@ -165,33 +171,34 @@ class Job:
         """The outcomes of one candidate on `items`."""
         return (await self.measure([Group(candidate, items, sample)], purpose=purpose))[0]
 
-    async def measure(self, groups: Sequence[Group], *, purpose: str) -> list[Evaluation]:
-        """The outcomes of several groups at once, as one event. Results are in item order, whatever finished first."""
+    async def measure(self, groups: Sequence[Group], *, purpose: str, any_failures: bool = False) -> list[Evaluation]:
+        """The outcomes of several groups at once, as one event. Results are in item order, whatever finished first. With
+        `any_failures` the job goes on however many rollouts failed."""
+        stage, share = self._stage, None if any_failures else self.runtime.max_failures
         wishes = Wishes(groups, self._keys, self._board)
-        fresh = array("i", (place for place in wishes.firsts if self._is_fresh(wishes.numbers[place])))
-        reused = len(wishes.firsts) - len(fresh)
-        self.runtime.story.stop_where_it_stopped()
-        calls, free = len(fresh) * self.task.calls_per_rollout, 0 if self.task.calls_per_rollout else len(fresh)
-        self.budget.admit(calls, free=free, told=self.runtime.story.replaying)
-        slot = self.runtime.story.reserve()
-        self.progress.done, self.progress.total = reused, len(wishes.firsts)
-        try:
-            used = await self._obtain(fresh, wishes, slot)
-            flights = {self._board.carrier[number] for number in wishes.numbers} - {NOBODY}
-            for landing in [self._landings[flight] for flight in flights]:
-                await asyncio.shield(landing)
-            self.runtime.ledger.flush()
-            self._check_failures(wishes)
-        except BaseException:
-            self.runtime.story.cancel(slot)
-            raise
-        self.meter.add(self._stage, purpose, used)
-        evaluations = [self._evaluation(group, numbers) for group, numbers in wishes.by_group()]
-        described = [
-            describe(e, g.sample, self.splits, [self._failed.get(number) for number in ns])
-            for (g, ns), e in zip(wishes.by_group(), evaluations, strict=True)
-        ]
-        self.runtime.story.fill(slot, Measured(self._stage, purpose, described, rows(used), reused))
+        async with self.runtime.story.place(lambda: describe_wish(stage, purpose, groups, self.splits)) as place:
+            fresh = array("i", (n for n in wishes.firsts if self._is_fresh(wishes.numbers[n])))
+            reused = len(wishes.firsts) - len(fresh)
+            calls, free = len(fresh) * self.task.calls_per_rollout, 0 if self.task.calls_per_rollout else len(fresh)
+            self.budget.admit(calls, free=free, told=place.recorded is not None)
+            self.progress.done, self.progress.total = reused, len(wishes.firsts)
+            try:
+                used = await self._obtain(fresh, wishes, place, share)
+                await self._wait_for_flights(wishes, place)
+                self.runtime.ledger.flush()
+                self._check_failures(wishes, share)
+                evaluations = [self._evaluation(group, numbers) for group, numbers in wishes.by_group()]
+                described = [
+                    describe(e, g.sample, self.splits, [self._failed.get(number) for number in ns])
+                    for (g, ns), e in zip(wishes.by_group(), evaluations, strict=True)
+                ]
+                await self.runtime.story.fill(place, Measured(stage, purpose, described, rows(used), reused))
+            except BaseException:
+                # What is not in the log must not be known to a trainer that goes on: a replay would not know it.
+                for number in fresh:
+                    self._board.forget(wishes.numbers[number])
+                raise
+        self.meter.add(stage, purpose, used)
         return evaluations
 
     async def ask(
@@ -258,17 +265,30 @@ class Job:
 
         return evaluated(self, policy, step, found)
 
+    async def _wait_for_flights(self, wishes: Wishes, place: Place) -> None:
+        """Wait for rollouts that measurements before this one carry out."""
+        flights = {self._board.carrier[number] for number in wishes.numbers} - {NOBODY}
+        for landing in [self._landings[flight] for flight in flights]:
+            await asyncio.shield(landing)
+        if flights:
+            self.runtime.story.check(place)
+
+    def _check_failures(self, wishes: Wishes, share: float | None) -> None:
+        numbers = (wishes.numbers[place] for place in wishes.firsts)
+        failed = [self._failed[number] for number in numbers if number in self._failed]
+        check_failures(failed, len(wishes.firsts), share)
+
     def _is_fresh(self, number: int) -> bool:
         """Whether a rollout is neither known nor about to be."""
         return not self._board.is_known(number) and self._board.carrier[number] == NOBODY
 
-    async def _obtain(self, fresh: array[int], wishes: Wishes, slot: Slot) -> dict[str, Usage]:
+    async def _obtain(self, fresh: array[int], wishes: Wishes, place: Place, share: float | None) -> dict[str, Usage]:
         """Get the outcomes of `fresh` from the ledger, from the story, or by carrying them out. Returns what they used."""
-        usage = Tally()
-        todo = self._look_up(fresh, wishes, failures_on_record(slot.expected), usage)
-        if todo and is_on_record(slot.expected, wishes.groups, self.splits):
+        usage, crashed = Tally(), list[Outcome]()
+        todo = self._look_up(fresh, wishes, failures_on_record(place.recorded), usage)
+        if todo and place.recorded is not None:
             story = self.runtime.story
-            go_back(story, story.number_of(slot), self.runtime.ledger.path, f"{len(todo)} rollouts")
+            go_back(story, story.number_of(place), self.runtime.ledger.path, f"{len(todo)} rollouts")
         self.progress.done += len(fresh) - len(todo)
 
         async def carry_out(place: int) -> None:
@@ -278,6 +298,9 @@ class Job:
             outcome = await self._roll_out(group, item, wishes.numbers[place])
             usage.add(outcome.usage)
             self.progress.done += 1
+            if outcome.failure is not None and outcome.failure.kind is FailureKind.CRASHED:
+                crashed.append(outcome)
+                check_crashes(crashed, len(wishes.firsts), share)
 
         with self._flight(array("i", (wishes.numbers[place] for place in todo))):
             began = time.monotonic()
@@ -354,27 +377,6 @@ class Job:
         key = self._board.key(number)
         self.runtime.ledger.add_rollout(key, self.spec.task, group.candidate.digest, group.sample, outcome)
         return outcome
-
-    def _check_failures(self, wishes: Wishes) -> None:
-        wanted = len(wishes.firsts)
-        numbers = (wishes.numbers[place] for place in wishes.firsts)
-        failed = [self._failed[number] for number in numbers if number in self._failed and self._broke_off(number)]
-        share = self.runtime.max_failures
-        allowed = 0.0 if share == 0 else min(max(1.0, share * wanted), wanted - 1)
-        if failed and len(failed) > allowed:
-            last = failed[-1].failure
-            assert last is not None
-            kinds = sorted({str(outcome.failure.kind) for outcome in failed if outcome.failure is not None})
-            most = "" if len(failed) == wanted else f"; at most {share:.0%} may"
-            raise TooManyFailures(
-                f"{len(failed)} of {wanted} rollouts failed for reasons that are not the agent's ({', '.join(kinds)})"
-                f"{most}. The last one said: {last.message}"
-            )
-
-    def _broke_off(self, number: int) -> bool:
-        """Whether a rollout failed for a reason outside of it, which trying again may heal."""
-        failure = self._failed[number].failure
-        return failure is not None and failure.kind is not FailureKind.NOT_A_NUMBER
 
     def _evaluation(self, group: Group, numbers: array[int]) -> Evaluation:
         hard = Scores(self._board.hard[number] for number in numbers)

@@ -74,7 +74,7 @@ async def open_job(setup: Setup, folder: Path, ledger_path: Path, how: How) -> A
         progress.retries += 1
         progress.last_retry = redact(str(retry.error))
 
-    story = Story(folder / EVENTS, clock)
+    story = Story(folder / EVENTS, clock, progress.notices.append)
     before = max((line["clock"].get("elapsed", 0.0) for line in story.told), default=0.0)
     opened: list[Model] = []
     try:

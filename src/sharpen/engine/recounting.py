@@ -20,17 +20,17 @@ def describe(
 ) -> dict[str, Json]:
     """One group of a measurement: a split by its name where all of it was asked for, scores in item order."""
     items = evaluation.items
-    whole = next((name for name in SPLITS if _same_items(items, splits[name])), None)
     failed = {}
     for item, outcome in zip(items, failed_outcomes, strict=True):
         if item.id in evaluation.failures and outcome is not None:
             failure = evaluation.failures[item.id]
-            failed[item.id] = [failure.kind, failure.message, rows(outcome.usage)]
+            trace = [failure.trace] if failure.trace else []
+            failed[item.id] = [failure.kind, failure.message, rows(outcome.usage), *trace]
     soft = None if evaluation.soft == evaluation.hard else [_compact(score) for score in evaluation.soft]
     described: dict[str, Json] = {
         "candidate": evaluation.candidate.digest,
         "sample": sample,
-        "items": whole or [item.id for item in items],
+        "items": _describe_items(items, splits),
         "hard": [_compact(score) for score in evaluation.hard],
         "soft": soft,
         "failed": failed,
@@ -40,19 +40,19 @@ def describe(
     return described
 
 
-def is_on_record(told: Mapping[str, Any] | None, groups: Sequence[Group], splits: Splits) -> bool:
-    """Whether the story has a measurement of these candidates on these items at this place."""
-    if told is None or told.get("type") != Measured.type or len(told["groups"]) != len(groups):
-        return False
-    return all(
-        (before["candidate"], before["sample"]) == (group.candidate.digest, group.sample)
-        and _ids_on_record(before["items"], splits) == [item.id for item in group.items]
-        for before, group in zip(told["groups"], groups, strict=True)
-    )
+def describe_wish(stage: str, purpose: str, groups: Sequence[Group], splits: Splits) -> dict[str, Any]:
+    """The fields of a measurement's event that are known before it is carried out."""
+    asked = [
+        {"candidate": group.candidate.digest, "sample": group.sample, "items": _describe_items(group.items, splits)}
+        for group in groups
+    ]
+    return {"type": Measured.type, "stage": stage, "purpose": purpose, "groups": asked}
 
 
-def _ids_on_record(items: str | list[str], splits: Splits) -> list[str]:
-    return [item.id for item in splits[items]] if isinstance(items, str) else items
+def _describe_items(items: Sequence[Item], splits: Splits) -> str | list[str]:
+    """The name of a split where all of it is meant, else the ids."""
+    whole = next((name for name in SPLITS if _same_items(items, splits[name])), None)
+    return whole or [item.id for item in items]
 
 
 def failures_on_record(told: Mapping[str, Any] | None) -> dict[tuple[str, int, str], Outcome]:
@@ -61,9 +61,9 @@ def failures_on_record(told: Mapping[str, Any] | None) -> dict[tuple[str, int, s
         return {}
     found = {}
     for group in told["groups"]:
-        for item_id, (kind, message, used) in group["failed"].items():
+        for item_id, (kind, message, used, *trace) in group["failed"].items():
             usage = {role: Usage.from_told(row) for role, row in used.items()}
-            failure = Failure(FailureKind(kind), message)
+            failure = Failure(FailureKind(kind), message, *trace)
             found[(group["candidate"], group["sample"], item_id)] = Outcome(
                 item_id, None, None, usage=usage, failure=failure
             )

@@ -1,8 +1,9 @@
 """Carrying out rollouts: what a task's `rollout` is given, and how its end becomes an outcome or a failure.
 
 A rollout may fail in two ways. What heals or concerns this attempt only (a timeout, a rate limit that outlasted all
-retries, a refused request) becomes a `Failure`. What would hit every further call in the same way (a wrong key, an unknown
-model, a budget that is used up) is raised and stops the job.
+retries, a refused request, an exception in the code of the task or metric) becomes a `Failure`. What would hit every further
+call in the same way (a wrong key, an unknown model, a budget that is used up) is raised and stops the job, also where the
+task's code catches it.
 """
 
 from __future__ import annotations
@@ -14,14 +15,25 @@ from pathlib import Path
 
 from sharpen.core.candidate import Candidate
 from sharpen.core.chat import Reply, Request
-from sharpen.core.errors import FATAL, ModelError, ModelErrorKind, NoScore, SandboxFailed, ScoringTimeout
+from sharpen.core.errors import (
+    FATAL,
+    BudgetExhausted,
+    ModelError,
+    ModelErrorKind,
+    NoScore,
+    SandboxFailed,
+    ScoringTimeout,
+    SharpenError,
+    StorageError,
+)
 from sharpen.core.item import Item
 from sharpen.core.outcome import Failure, FailureKind, Outcome
 from sharpen.core.redact import redact, redact_known
 from sharpen.core.rng import Stream
 from sharpen.core.task import Task
 from sharpen.core.usage import NOTHING, Usage
-from sharpen.engine.gateway import Gateway
+from sharpen.engine.failures import describe_crash
+from sharpen.engine.gateway import Gateway, Stopped
 
 _KINDS = {
     ModelErrorKind.RATE_LIMITED: FailureKind.RATE_LIMITED,
@@ -30,6 +42,9 @@ _KINDS = {
     ModelErrorKind.BAD_REQUEST: FailureKind.REFUSED,
     ModelErrorKind.BAD_REPLY: FailureKind.BAD_REPLY,
 }
+
+_ENDINGS = (ModelError, BudgetExhausted, StorageError, Stopped)
+"""What ends the job wherever it comes from."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -54,6 +69,8 @@ class LiveAttempt:
         self._calls = 0
         self._scratch: tempfile.TemporaryDirectory[str] | None = None
         self.usage: dict[str, Usage] = {}
+        self.ending: SharpenError | None = None
+        """What ends the job, met by a call of this rollout. No code of a task can deal with it."""
 
     @property
     def render(self) -> str:
@@ -74,6 +91,8 @@ class LiveAttempt:
     async def complete(self, request: Request, *, role: str = "target") -> Reply:
         if role == "target" and self.sampling.temperature is not None:
             request = dataclasses.replace(request, temperature=self.sampling.temperature)
+        if self.ending is not None:
+            raise self.ending
         draw = [self.sampling.seed, self._scope[2], self._calls]
         self._calls += 1
         try:
@@ -81,6 +100,11 @@ class LiveAttempt:
         except ModelError as error:
             if error.usage != NOTHING:
                 self.usage[role] = self.usage.get(role, NOTHING) + error.usage
+            if error.kind in FATAL:
+                self.ending = error
+            raise
+        except SharpenError as error:
+            self.ending = error
             raise
         self.usage[role] = self.usage.get(role, NOTHING) + reply.usage
         return reply
@@ -94,31 +118,48 @@ async def attempt_item(task: Task, item: Item, candidate: Candidate, attempt: Li
     """Run one rollout to its end: scored, or failed for a reason that is not the agent's."""
     limit = attempt.sampling.timeout
     try:
-        async with asyncio.timeout(limit):
+        async with asyncio.timeout(limit) as clock:
             outcome = await task.rollout(item, candidate, attempt)
-    except ModelError as error:
-        if error.kind in FATAL:
-            raise
-        return _failed(item, _KINDS[error.kind], str(error), attempt)
-    except ScoringTimeout as error:
-        return _failed(item, FailureKind.TIMEOUT, str(error), attempt)
-    except NoScore as error:
-        return _failed(item, FailureKind.NOT_A_NUMBER, str(error), attempt)
-    except SandboxFailed as error:
-        return _failed(item, FailureKind.SANDBOX, str(error), attempt)
-    except TimeoutError:
-        return _failed(item, FailureKind.TIMEOUT, f"no end after {limit:g} s", attempt)
-    except Exception as error:
-        error.add_note(f"while attempting item {item.id!r} of task {task.name!r}")
-        raise
+    except BaseException as error:
+        if attempt.ending is not None:
+            raise attempt.ending from None if error is attempt.ending else error
+        late = Failure(FailureKind.TIMEOUT, f"no end after {limit:g} s")
+        return _failed(item, late if clock.expired() else _failure(error), attempt)
     finally:
         attempt.close()
+    if attempt.ending is not None:  # the task's code has caught it
+        raise attempt.ending
+    problem = _problem(outcome, item, task)
+    if problem:
+        return _failed(item, Failure(FailureKind.CRASHED, redact(problem)), attempt)
+    return _without_secrets(outcome.charged(item.id, attempt.usage))
+
+
+def _problem(outcome: object, item: Item, task: Task) -> str:
+    """What is wrong with what a rollout returned; nothing where it is as it should be."""
+    if not isinstance(outcome, Outcome):
+        return f"the rollout of task {task.name!r} returned {type(outcome).__name__}, expected an Outcome"
     lacking = [name for name in task.objectives if outcome.scored and name not in outcome.measures]
     if lacking:
-        raise ValueError(
-            f"task {task.name!r} aims at {lacking[0]!r}, but item {item.id!r} came back without that measure"
-        )
-    return _without_secrets(outcome.charged(item.id, attempt.usage))
+        return f"task {task.name!r} aims at {lacking[0]!r}, but item {item.id!r} came back without that measure"
+    return ""
+
+
+def _failure(error: BaseException) -> Failure:
+    """What an exception makes of a rollout. Raises it where it ends the job."""
+    if isinstance(error, ModelError) and error.kind not in FATAL:
+        return Failure(_KINDS[error.kind], redact(str(error)))
+    if isinstance(error, ScoringTimeout):
+        return Failure(FailureKind.TIMEOUT, redact(str(error)))
+    if isinstance(error, NoScore):
+        return Failure(FailureKind.NOT_A_NUMBER, redact(str(error)))
+    if isinstance(error, SandboxFailed):
+        return Failure(FailureKind.SANDBOX, redact(str(error)))
+    task = asyncio.current_task()
+    cancelled = isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling() > 0
+    if cancelled or isinstance(error, (*_ENDINGS, KeyboardInterrupt, GeneratorExit)):
+        raise error
+    return describe_crash(error)
 
 
 def _without_secrets(outcome: Outcome) -> Outcome:
@@ -133,5 +174,5 @@ def _without_secrets(outcome: Outcome) -> Outcome:
     )
 
 
-def _failed(item: Item, kind: FailureKind, message: str, attempt: LiveAttempt) -> Outcome:
-    return Outcome(item.id, None, None, usage=attempt.usage, failure=Failure(kind, redact(message)))
+def _failed(item: Item, failure: Failure, attempt: LiveAttempt) -> Outcome:
+    return Outcome(item.id, None, None, usage=attempt.usage, failure=failure)

@@ -78,6 +78,13 @@ class Scoreboard:
                 column.extend([nan] * (number + 1 - len(column)))
             column[number] = value
 
+    def forget(self, number: int) -> None:
+        """Make a rollout one that is not known."""
+        self.hard[number] = self.soft[number] = nan
+        for column in self._measures.values():
+            if number < len(column):
+                column[number] = nan
+
     def measures(self, numbers: Sequence[int]) -> dict[str, array[float]]:
         """The measures of some rollouts, in their order; names that none of them has are left out."""
         found = {}

@@ -61,7 +61,7 @@ class PolicyEvaluated(Event):
 async def advance(job: Job, work: Callable[[], Awaitable[Grown]]) -> tuple[Candidate, int]:
     """The policy after the next stretch, and its step: from the story where it was trained before, else by `work`."""
     story = job.runtime.story
-    story.stop_where_it_stopped()
+    story.stop_at_recorded_end()
     told = story.upcoming()
     if told is not None and told.get("type") == Advanced.type and (job.shelf.newest() or -1) >= told["step"]:
         job.emit(Advanced(told["step"], told["candidate"], told["parts"], told["metrics"]))

@@ -2,8 +2,8 @@
 
 The function gets the answer text and the item, and returns one of: a bool; a number in 0..1; a pair (score, feedback);
 a mapping with `score` or `hard`, and optionally `soft` and `feedback`. Anything else is an error that names the function.
-What the function raises itself is the user's to see, with its traceback. Its source file's digest is part of the task's
-version, so that an edited scorer never meets scores from before.
+That, and what the function raises itself, is the failure of the item, with file and line. Its source file's digest is part
+of the task's version, so that an edited scorer never meets scores from before.
 """
 
 from __future__ import annotations

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import selectors
+import threading
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
 T = TypeVar("T")
+
+_PATIENCE = 60.0
 
 
 class _Skipping(selectors.DefaultSelector):
@@ -23,8 +26,15 @@ class _Skipping(selectors.DefaultSelector):
         ready = super().select(0)
         if not ready:
             if timeout is None:
-                raise RuntimeError("deadlock: everything waits and no timer is set")
+                return self._wait_for_threads()
             self.now += max(0.0, timeout)
+        return ready
+
+    def _wait_for_threads(self) -> list[tuple[selectors.SelectorKey, int]]:
+        """Another thread may still wake the loop: the one that brings files to the disk, for one."""
+        ready = super().select(_PATIENCE) if threading.active_count() > 1 else []
+        if not ready:
+            raise RuntimeError("deadlock: everything waits and no timer is set")
         return ready
 
 
