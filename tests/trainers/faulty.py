@@ -31,7 +31,7 @@ TRAINERS: dict[str, tuple[str, dict[str, Any], float]] = {
         0.0,
     ),
     "few-shot": ("few-shot", {"num_candidate_programs": 2}, 0.0),
-    "opro": ("opro", {"iterations": 2, "num_proposals": 3, "batch_size": 4, "answer_tokens": 200}, 0.0),
+    "opro": ("opro", {"iterations": 2, "num_proposals": 3, "batch_size": 4}, 0.0),
 }
 ITEMS = 10
 
