@@ -33,6 +33,13 @@ def reference(undisturbed: Callable[[str], Whole]) -> Whole:
     return undisturbed(NAME)
 
 
+def lay_out_with_ledger(home: Path, events: list[Line], reference: Whole) -> Path:
+    """A run with this log, and a ledger that knows every answer."""
+    shutil.copytree(reference.ended.folder.parents[1], home)
+    shutil.rmtree(home / "jobs")
+    return lay_out(home, events, reference)
+
+
 def lay_out(home: Path, events: list[Line], reference: Whole) -> Path:
     job = home / "jobs" / reference.ended.folder.name
     job.mkdir(parents=True)
@@ -96,9 +103,7 @@ def test_wherever_the_earlier_version_shifted(
         "failed": [{"type": "job_ended", "status": "failed", "message": "401", "usage": {}, "clock": {}}],
         "budget": [{"type": "budget_ended", "message": "enough", "clock": {}}, *events[-12:-1]],
     }
-    shutil.copytree(reference.ended.folder.parents[1], tmp_path / "run")
-    shutil.rmtree(tmp_path / "run" / "jobs")
-    lay_out(tmp_path / "run", old_shift(events, place, answered, then[ending]), reference)
+    lay_out_with_ledger(tmp_path / "run", old_shift(events, place, answered, then[ending]), reference)
     bill: Counter[str] = Counter()
     ended = faults_of(NAME).run(tmp_path / "run", bill=bill)
     assert without(left_behind(ended.folder), "events-cut") == reference.files
@@ -110,10 +115,10 @@ class TestRefused:
 
     def refuse(self, home: Path, reference: Whole, change: Callable[[list[Line], int], list[Line]]) -> None:
         events = unmarked(read_events(reference.ended.folder / "events.jsonl"))
-        path = lay_out(home, change(events, questions(events)[0]), reference)
+        path = lay_out_with_ledger(home / "run", change(events, questions(events)[0]), reference)
         before = path.read_bytes()
         with pytest.raises(NotDeterministic):
-            faults_of(NAME).run(home)
+            faults_of(NAME).run(home / "run")
         assert path.read_bytes() == before and [*path.parent.glob("events*")] == [path]
 
     def test_questions_in_another_order(self, tmp_path: Path, reference: Whole) -> None:
