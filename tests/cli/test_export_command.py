@@ -153,6 +153,24 @@ def test_of_a_job_that_is_not_at_its_end_the_best_so_far_is_exported(trained: Pr
     assert "confirmed (" not in head["metadata"].get("sharpen-val", "")
 
 
+def test_a_failed_run_that_learned_nothing_is_not_exported_as_if_it_had(trained: Program) -> None:
+    good = job()
+    with FakeEndpoint(key="right").in_thread() as server:
+        failed = trained("train", "codebook", "--model", f"{server.url}#m", "--limit", "12", "-q")
+    assert failed.code == 1
+    assert job() != good
+    done = trained("export", "latest", "--to", "out")
+    assert done.code == 2 and not Path("out").exists()
+    assert "has nothing to export: it is not at its end (" in done.err
+    assert f"Jobs with a best: {good}" in done.err
+    resume = re.search(r"`sharpen resume (\S+)` carries it on", done.err) or re.search(
+        r"resume (\S+)` carries", done.err
+    )
+    assert resume is not None and Path(resume[1]) == job().parents[1]
+    assert trained("export", "latest", "--which", "step_0000", "--to", "out").code == 0
+    assert trained("export", str(good), "--to", "other", "--json").json["trained"] is True
+
+
 def test_where_nothing_was_learned_the_export_says_so(program: Program) -> None:
     assert program("train", "codebook", "--model", "scripted/echo", "--steps", "1", "--limit", "10", "-q").code == 0
     ran = program("export", "latest")

@@ -15,10 +15,13 @@ from sharpen.cli import options, trusting
 from sharpen.cli.terminal import echo, echo_json
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from sharpen.bench.config import RunConfig
     from sharpen.bench.export import Origin
     from sharpen.bench.layout import RunFolder
     from sharpen.cli.finding import Found
+    from sharpen.core.errors import UsageError
     from sharpen.core.task import Task
 
 FORMS = ("skill", "prompt", "python", "compat")
@@ -62,6 +65,8 @@ def command(
     home = home_of(found.run, folder)
     config = load(home.config)
     made = origin(lines, choose(lines, which), config.models.target)
+    if which == "best" and not made.finished and made.step == 0:
+        raise _nothing_learned(folder, lines, runs)
     candidate = checkpoints.load(folder / checkpoints.FOLDER / checkpoints.safe_part(made.checkpoint))
     label = Label(given["name"], given["description"])
     if form == "python":
@@ -93,6 +98,23 @@ def _one_of(found: Found) -> Path:
         )
         lines.append(f"  {job}  {words}")
     raise UsageError("\n".join([f"{found.run.path} has {len(lines)} jobs; name one of them:", *lines]))
+
+
+def _nothing_learned(folder: Path, lines: Sequence[dict[str, Any]], runs: Path) -> UsageError:
+    """What to say of a job that did not come to its end and has nothing but the text it started from."""
+    from sharpen.bench.artifacts import results
+    from sharpen.cli.running import called, shown
+    from sharpen.core.errors import UsageError
+    from sharpen.engine.checkpoints import METADATA
+
+    why = results(lines)["message"]
+    finished = sorted(runs.glob(f"*/jobs/*/checkpoints/best/{METADATA}"), key=lambda path: path.stat().st_mtime)
+    others = [shown(path.parents[2]) for path in reversed(finished[-3:])]
+    return UsageError(
+        f"{shown(folder)} has nothing to export: it is not at its end{f' ({why})' if why else ''}, and no change was "
+        f"accepted so far. `{called()} resume {shown(folder.parents[1])}` carries it on; --which step_0000 exports the text "
+        f"it started from. Jobs with a best: {', '.join(others) or 'none yet'}"
+    )
 
 
 def _compat(found: Found, to: Path, given: dict[str, str | None], *, force: bool, as_json: bool) -> int:
@@ -161,7 +183,7 @@ def _show(to: Path, files: dict[str, str], made: Origin, which: str, as_json: bo
 
     if as_json:
         written = [str(to / name) for name in files]
-        echo_json({"files": written, "origin": made.facts()})
+        echo_json({"files": written, "origin": made.facts(), "trained": made.step > 0})
         return
     if which == "best" and not made.finished:
         say(f"the job is not at its end: this is the best so far, of step {made.step}")
