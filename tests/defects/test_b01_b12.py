@@ -73,6 +73,7 @@ def test_b1_no_key_of_any_kind_is_in_any_file_of_a_run(
 
     try:
         with FakeEndpoint(answer_with(rules), key=used).in_thread() as server:
+            monkeypatch.setenv("OPENAI_BASE_URL", server.url)
             models = {"target": f"{server.url}#rules", "optimizer": "scripted/rules"}
             params = {"epochs": 1, "max_steps": 1, "gate": "force", "proposers": []}
             settings = {**SETTINGS, "models": models, "trainer": {"params": params}}

@@ -104,6 +104,22 @@ def test_a_plugin_behaves_like_a_built_in_kind() -> None:
         open_model("mykin/x")
 
 
+def declared(name: str, *, concurrency: int = 64) -> Model:
+    return ScriptedModel(name, lambda request: "from a plugin", concurrency=concurrency + 0)
+
+
+@pytest.mark.parametrize("factory", [declared, plugin])
+@pytest.mark.usefixtures("_with_plugin")
+def test_settings_in_a_plugins_name_reach_it_with_their_types(factory: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(EntryPoint, "load", lambda self: factory)
+    model = open_model("mykind/x?concurrency=3")
+    assert (model.name, model.concurrency) == ("mykind/x", 3), "they used to be dropped without a word"
+    with pytest.raises(UsageError, match=r"mykind/x: concurrency: .*valid integer.*got 'many'"):
+        open_model("mykind/x?concurrency=many")
+    with pytest.raises(UsageError, match=r"mykind/x has no setting 'concurency' .did you mean 'concurrency'"):
+        open_model("mykind/x?concurency=3")
+
+
 def test_the_list_says_what_is_available_and_why_not(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     rows = {row.pattern: row for row in known()}

@@ -10,6 +10,7 @@ import email.utils
 import math
 import time
 from collections.abc import Mapping
+from datetime import UTC
 
 from sharpen.core.digest import Json
 from sharpen.core.errors import ModelError, ModelErrorKind
@@ -26,7 +27,7 @@ _KINDS = {
     429: ModelErrorKind.RATE_LIMITED,
     529: ModelErrorKind.RATE_LIMITED,
 }
-_ADVICE = {
+ADVICE = {
     ModelErrorKind.AUTH: "check the API key",
     ModelErrorKind.NOT_FOUND: "check the model's name and the base URL",
 }
@@ -36,7 +37,13 @@ _LONGEST = 300
 
 
 def from_status(
-    endpoint: str, status: int, body: Json, headers: Mapping[str, str], *, counts: bool = False
+    endpoint: str,
+    status: int,
+    body: Json,
+    headers: Mapping[str, str],
+    *,
+    counts: bool = False,
+    advice: Mapping[ModelErrorKind, str] = ADVICE,
 ) -> ModelError:
     """The error for an answer with an HTTP status of 400 or more (or one that stands in the body of a 200, which counts as
     paid: the endpoint did answer)."""
@@ -47,9 +54,18 @@ def from_status(
     if kind is ModelErrorKind.RATE_LIMITED and code in _SPENT:
         kind = ModelErrorKind.AUTH
         return ModelError(kind, f"{endpoint} answered {status}: {said} (the account has no credit left)", counts=counts)
-    advice = f" ({_ADVICE[kind]})" if kind in _ADVICE else ""
-    message = f"{endpoint} answered {status}{': ' + said if said else ''}{advice}"
+    hint = f" ({advice[kind]})" if kind in advice else ""
+    message = f"{endpoint} answered {status}{': ' + said if said else ''}{hint}"
     return ModelError(kind, message, retry_after=retry_after(headers), counts=counts)
+
+
+def from_redirect(endpoint: str, status: int, headers: Mapping[str, str]) -> ModelError:
+    """The error for an answer that points elsewhere: what was meant for one address is not sent to another."""
+    target = redact(headers.get("location", "")[:_LONGEST])
+    return ModelError(
+        ModelErrorKind.NOT_FOUND,
+        f"{endpoint} answered {status} and points to {target!a}; redirects are not followed: name that address instead",
+    )
 
 
 def from_timeout(endpoint: str, seconds: float) -> ModelError:
@@ -91,9 +107,10 @@ def retry_after(headers: Mapping[str, str], now: float | None = None) -> float |
         return seconds
     try:
         date = email.utils.parsedate_to_datetime(value)
-    except ValueError:
+        until = (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp()
+    except (ValueError, TypeError, OverflowError, IndexError, OSError):  # a header may say anything
         return None
-    return max(0.0, date.timestamp() - (time.time() if now is None else now))
+    return max(0.0, until - (time.time() if now is None else now))
 
 
 def _number(text: str | None) -> float | None:
@@ -104,14 +121,24 @@ def _number(text: str | None) -> float | None:
     return number if math.isfinite(number) and number >= 0 else None
 
 
+def message_in(error: Json) -> str:
+    """An endpoint's own words, from any of the shapes in use: a line of some hundred characters, without secrets."""
+    if isinstance(error, Mapping):
+        error = error.get("message") or error.get("detail") or error
+    try:
+        text = str(error or "")
+    except (RecursionError, ValueError):  # nested too deeply, or a number of too many digits
+        text = "an error that can't be shown"
+    # Cut twice: what is cut first may be the half of a secret, which would not be known any more.
+    line = redact(" ".join(text[: 10 * _LONGEST].split()))[:_LONGEST]
+    return line.encode("utf-8", "replace").decode()
+
+
 def _said(body: Json) -> tuple[str, str]:
-    """The endpoint's own words and its error code, from any of the shapes in use."""
+    """The endpoint's own words and its error code."""
     inner = body.get("error", body) if isinstance(body, Mapping) else body
-    code = ""
-    if isinstance(inner, Mapping):
-        code = str(inner.get("code") or inner.get("type") or "")
-        inner = inner.get("message") or inner.get("detail") or inner
-    return redact(" ".join(str(inner or "").split()))[:_LONGEST], code
+    code = inner.get("code") or inner.get("type") if isinstance(inner, Mapping) else None
+    return message_in(inner), code if isinstance(code, str) else ""
 
 
 def _chain(error: BaseException) -> list[BaseException]:

@@ -1,45 +1,36 @@
-"""Any endpoint that speaks OpenAI's protocol, through the `openai` SDK on its aiohttp transport.
+"""Any endpoint that speaks OpenAI's protocol.
 
-`openai/gpt-5.5` is OpenAI itself (`OPENAI_API_KEY`; `OPENAI_BASE_URL` is respected); `http://host:port/v1#model` is any
-compatible server (`SHARPEN_API_KEY`, else `OPENAI_API_KEY`, else none). Settings may stand in the name:
-`http://host:port/v1#model?timeout=300&render=completion`. Conversations go to Chat Completions, texts to be
-continued to Completions. Servers differ in which fields they take: what one refuses by name is replaced by the next best
-form (`Dialect`), and that is remembered for all further calls. The SDK's own retries are off: the engine retries.
-
-Bodies are posted and read as plain JSON rather than through the SDK's typed methods, which costs less and lets a malformed
-answer be seen for what it is.
+`openai/gpt-5.5` is OpenAI itself (`OPENAI_BASE_URL` is respected); `http://host:port/v1#model` is any compatible server;
+which key goes to which is said in `keys.py`. Settings may stand in the name: `http://host:port/v1#model?timeout=300`. A `?`
+before the `#` belongs to the address: what follows it is part of every request's. Conversations go to Chat Completions,
+texts to be continued to Completions. Servers differ in which fields they take: what one refuses by name is replaced by the
+next best form (`Dialect`), and that is remembered for all further calls. What an answer says is read in `openai_reply.py`.
 """
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal
-from urllib.parse import parse_qsl, urlsplit
+from typing import Any, Literal
+from urllib.parse import parse_qsl, urlsplit, urlunsplit
 
 from sharpen.core.chat import Reply, Request
 from sharpen.core.digest import Json
-from sharpen.core.errors import ModelError, UsageError
+from sharpen.core.errors import ModelError, ModelErrorKind, UsageError
 from sharpen.core.redact import names_secret, remember, remember_settings
-from sharpen.core.usage import Usage
-from sharpen.models import http_errors, prices
+from sharpen.models import http_errors, keys, prices
+from sharpen.models.http_client import MOST_CONNECTIONS, HttpClient
+from sharpen.models.openai_reply import ReplyReader, parse_json
 from sharpen.models.settings import check
 
-if TYPE_CHECKING:
-    from openai import AsyncOpenAI
-
-OPENAI_URL = "https://api.openai.com/v1"
 SHARED_HEADER = "Sharpen-Shared"
 """Carries `Request.shared` to a server that can use it. A header, since no server refuses one it does not know."""
-_MOST_CONNECTIONS = 1000
-_CONNECT_TIMEOUT = 10.0
-# A token is at least one byte of the text, save for those a chat template adds around it.
-_TEMPLATE_TOKENS = 64
-_MESSAGE_TOKENS = 16
+_ACCOUNT = {"OpenAI-Organization": "OPENAI_ORG_ID", "OpenAI-Project": "OPENAI_PROJECT_ID"}
+"""Headers that go to OpenAI itself, from the environment."""
+_LONGEST_ERROR = 4000
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +49,8 @@ class Settings:
     def __post_init__(self) -> None:
         if not self.timeout > 0:
             raise UsageError(f"timeout must be more than 0 seconds, got {self.timeout!r}")
-        if not 1 <= self.concurrency <= _MOST_CONNECTIONS:
-            raise UsageError(f"concurrency must be from 1 to {_MOST_CONNECTIONS}, got {self.concurrency!r}")
+        if not 1 <= self.concurrency <= MOST_CONNECTIONS:
+            raise UsageError(f"concurrency must be from 1 to {MOST_CONNECTIONS}, got {self.concurrency!r}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +92,8 @@ class OpenAIModel:
             in_name
         )  # whoever writes a key there is told that there is no such setting, by the whole name
         self.settings = check(name, Settings, {**in_name, **settings})
-        self._base_url, self._model, self._key = _resolve(plain, self.settings)
+        self._base_url, self._query, self._model = _resolve(plain, self.settings)
+        self._key = keys.find_key(self._base_url)
         remember(self._key)
         self._own = urlsplit(self._base_url).hostname == "api.openai.com"
         reasons = self._own and self._model.startswith(("gpt-5", "o1", "o3", "o4"))
@@ -110,14 +102,14 @@ class OpenAIModel:
             # OpenAI's reasoning models take neither.
             dropped=frozenset({"temperature", "stop"} if reasons else ()),
         )
-        self._price = prices.lookup(plain)
-        self._client: AsyncOpenAI | None = None
+        self._reader = ReplyReader(name, prices.lookup(plain))
+        self._client = HttpClient(name, self._base_url, self.settings.timeout)
 
     @property
     def identity(self) -> Json:
         return {
             "kind": "openai",
-            "base_url": self._base_url,
+            "base_url": self._base_url + self._query,
             "model": self._model,
             "temperature": self.settings.temperature,
             "extra": dict(self.settings.extra),
@@ -136,36 +128,24 @@ class OpenAIModel:
     @property
     def endpoint(self) -> str:
         # OpenAI limits each model on its own; a server of one's own is one machine.
-        return f"{self._base_url}#{self._model}" if self._own else self._base_url
+        address = self._base_url + self._query
+        return f"{address}#{self._model}" if self._own else address
 
     @property
     def concurrency(self) -> int:
         return self.settings.concurrency
 
     def bound(self, request: Request) -> tuple[int, float | None]:
-        prompt = _most_prompt_tokens(request)
-        money = None if self._price is None else self._price.cost(prompt, 0, request.max_tokens)
-        return prompt + request.max_tokens, money
+        most = self._reader.bound(request)
+        return most.tokens, most.money
 
     async def open(self) -> None:
-        import openai
-
-        if self._client is not None:
-            return
         if self._key is None and self._own:
             raise UsageError(f"{self.name} needs an API key: set OPENAI_API_KEY")
-        self._client = openai.AsyncOpenAI(
-            api_key=self._key or "none",
-            base_url=self._base_url,
-            max_retries=0,
-            timeout=openai.Timeout(self.settings.timeout, connect=min(_CONNECT_TIMEOUT, self.settings.timeout)),
-            http_client=openai.DefaultAioHttpClient(),
-        )
+        await self._client.open()
 
     async def close(self) -> None:
-        client, self._client = self._client, None
-        if client is not None:
-            await client.close()
+        await self._client.close()
 
     async def complete(self, request: Request) -> Reply:
         while True:
@@ -179,32 +159,39 @@ class OpenAIModel:
                         raise refusal.error from None
                     self._dialect = adapted
                 continue
-            return self._reply(request, answer, dialect)
+            reply = self._reader.read(answer, request)
+            if "stop" in dialect.dropped:
+                reply = replace(reply, text=_cut_at(reply.text, request.stop))
+            return reply
 
-    async def _post(self, request: Request, dialect: Dialect) -> Json:
-        import aiohttp
-        import openai
-
+    async def _post(self, request: Request, dialect: Dialect) -> bytes:
+        """The body of a 200."""
         path = "/completions" if request.prompt is not None else "/chat/completions"
         body = self._body(request, dialect)
-        hint = {SHARED_HEADER: str(request.shared)} if request.shared and not self._own else {}
-        if self._client is None:
-            raise RuntimeError(f"{self.name} was asked before it was opened")
-        try:
-            # The transport's own timeouts run from one piece of an answer to the next; this one is for all of it.
-            async with asyncio.timeout(self.settings.timeout):
-                return await self._client.post(path, body=body, cast_to=object, options={"headers": hint})
-        except TimeoutError:
-            raise http_errors.from_timeout(self.name, self.settings.timeout) from None
-        except openai.APIStatusError as error:
-            failure = http_errors.from_status(self.name, error.status_code, error.body, error.response.headers)
-            if error.status_code in (400, 422) and (refused := _refused_field(error.body, body)):
-                raise _Refused(refused, failure) from None
-            raise failure from None
-        except (openai.APIConnectionError, aiohttp.ClientError, OSError) as error:
-            raise http_errors.from_connection(self.name, error) from None
-        except (ValueError, openai.APIResponseValidationError) as error:
-            raise http_errors.bad_reply(self.name, f"not JSON ({error})") from None
+        answer = await self._client.post(f"{self._base_url}{path}{self._query}", body, self._headers(request))
+        if 200 <= answer.status < 300:
+            return answer.body
+        if answer.status < 400:
+            raise http_errors.from_redirect(self.name, answer.status, answer.headers)
+        said = parse_json(answer.body)
+        if said is None:
+            said = answer.body[:_LONGEST_ERROR].decode("utf-8", "replace")
+        advice = http_errors.ADVICE
+        if self._key is None:
+            advice = {**advice, ModelErrorKind.AUTH: keys.advise()}
+        failure = http_errors.from_status(self.name, answer.status, said, answer.headers, advice=advice)
+        if answer.status in (400, 422) and (refused := _refused_field(answer.body, body)):
+            raise _Refused(refused, failure)
+        raise failure
+
+    def _headers(self, request: Request) -> dict[str, str]:
+        headers = {"Authorization": f"Bearer {self._key or 'none'}", "User-Agent": "sharpen"}
+        if self._own:
+            named = {header: os.environ.get(variable) for header, variable in _ACCOUNT.items()}
+            headers.update({header: value for header, value in named.items() if value})
+        elif request.shared:
+            headers[SHARED_HEADER] = str(request.shared)
+        return headers
 
     def _body(self, request: Request, dialect: Dialect) -> dict[str, Json]:
         schema = request.schema
@@ -231,58 +218,6 @@ class OpenAIModel:
         body.update(self.settings.extra)
         return body
 
-    def _reply(self, request: Request, answer: Json, dialect: Dialect) -> Reply:
-        if isinstance(answer, str):
-            try:
-                answer = json.loads(answer)
-            except ValueError:
-                raise self._unusable(f"not JSON: {answer[:200]!r}") from None
-        if not isinstance(answer, Mapping):
-            raise self._unusable(f"{type(answer).__name__} instead of an object")
-        choices = answer.get("choices")
-        if not choices:
-            raise self._without_choices(answer)
-        try:
-            choice = choices[0]
-            message = choice["message"] if request.prompt is None else {"content": choice["text"]}
-            text = message.get("content") or message.get("refusal") or ""
-            calls = tuple(_tool_call(call) for call in message.get("tool_calls") or ())
-            finish = choice.get("finish_reason") or "stop"
-            usage = self._usage(request, answer.get("usage"), text)
-        except (KeyError, TypeError, AttributeError, IndexError, ValueError) as error:
-            raise self._unusable(f"{type(error).__name__}: {error}", answer) from None
-        if not isinstance(text, str):
-            raise self._unusable(f"the content is {type(text).__name__}, not a text", answer)
-        if "stop" in dialect.dropped:
-            text = _cut_at(text, request.stop)
-        return Reply(text, usage, str(finish), tool_calls=calls)
-
-    def _without_choices(self, answer: Mapping[str, Json]) -> ModelError:
-        """Some gateways answer 200 and put the upstream's status and error into the body."""
-        error = answer.get("error")
-        if isinstance(error, Mapping) and str(error.get("code", "")).isdigit():
-            return http_errors.from_status(self.name, int(error["code"]), answer, {})
-        return self._unusable(f"no choices in {str(answer)[:200]}", answer)
-
-    def _unusable(self, why: str, answer: Mapping[str, Json] | None = None) -> ModelError:
-        """An answer that can't be used was a call all the same, and cost what it says it did."""
-        error = http_errors.bad_reply(self.name, why)
-        told = {} if answer is None else answer.get("usage")
-        counts = [_counted(told, name) or 0 for name in ("prompt_tokens", "completion_tokens")]
-        error.usage = self._paid(counts[0], 0, counts[1])
-        return error
-
-    def _usage(self, request: Request, usage: Json, text: str) -> Usage:
-        # What a server does not count is charged at the most it can have been, so that no cap is passed unseen.
-        prompt = _counted(usage, "prompt_tokens") or _most_prompt_tokens(request)
-        completion = _counted(usage, "completion_tokens") or len(text.encode())
-        details = usage.get("prompt_tokens_details") if isinstance(usage, Mapping) else None
-        return self._paid(prompt, min(prompt, _counted(details, "cached_tokens") or 0), completion)
-
-    def _paid(self, prompt: int, cached: int, completion: int) -> Usage:
-        money = None if self._price is None else self._price.cost(prompt, cached, completion)
-        return Usage(1, prompt, cached, completion, money)
-
 
 class _Refused(Exception):
     """The endpoint does not take a field of the body that there is another way to say."""
@@ -292,12 +227,6 @@ class _Refused(Exception):
         self.error = error
 
 
-def _counted(usage: Json, name: str) -> int | None:
-    """A count that an endpoint reports; None where it is missing or no count."""
-    value = usage.get(name) if isinstance(usage, Mapping) else None
-    return int(value) if isinstance(value, int | float) and not isinstance(value, bool) and value > 0 else None
-
-
 def split_name(name: str) -> tuple[str, dict[str, str]]:
     """A name without the settings that stand in it, and those settings. A `?` before the `#` belongs to the address."""
     address, mark, model = name.partition("#") if not name.startswith("openai/") else ("", "", name)
@@ -305,16 +234,13 @@ def split_name(name: str) -> tuple[str, dict[str, str]]:
     return f"{address}{mark}{plain}", dict(parse_qsl(query, keep_blank_values=True))
 
 
-def _resolve(name: str, settings: Settings) -> tuple[str, str, str | None]:
-    """Base URL, model and key that a name stands for."""
-    environ = os.environ
+def _resolve(name: str, settings: Settings) -> tuple[str, str, str]:
+    """Base URL, what of its query every request repeats, and model that a name stands for."""
     if name.startswith("openai/"):
         model = name.removeprefix("openai/")
-        url = settings.base_url or environ.get("OPENAI_BASE_URL") or OPENAI_URL
-        key = environ.get("OPENAI_API_KEY")
+        url = settings.base_url or os.environ.get(keys.OPENAI_BASE) or keys.OPENAI_URL
     else:
         url, _, model = name.partition("#")
-        key = environ.get("SHARPEN_API_KEY") or environ.get("OPENAI_API_KEY")
     if not model:
         raise UsageError(f"{name!r} names no model; write openai/MODEL or http://host:port/v1#MODEL")
     parts = urlsplit(url)
@@ -326,12 +252,13 @@ def _resolve(name: str, settings: Settings) -> tuple[str, str, str | None]:
         raise UsageError(
             f"the address of {parts.hostname} holds a password or a key; give it in SHARPEN_API_KEY instead"
         )
-    return url.rstrip("/"), model, key or None
+    plain = urlunsplit((parts.scheme, parts.netloc, parts.path.rstrip("/"), "", ""))
+    return plain, f"?{parts.query}" if parts.query else "", model
 
 
-def _refused_field(error: Json, body: Mapping[str, Json]) -> str | None:
+def _refused_field(error: bytes, body: Mapping[str, Json]) -> str | None:
     """The replaceable field of `body` that an error says the endpoint does not take."""
-    said = str(error)
+    said = error[:_LONGEST_ERROR].decode("utf-8", "replace")
     for name in _REPLACEABLE:
         if (
             name in body
@@ -348,19 +275,5 @@ def _in_words(schema: Mapping[str, Json]) -> str:
     )
 
 
-def _tool_call(call: Mapping[str, Json]) -> Mapping[str, Json]:
-    function = call["function"]
-    return {"id": call.get("id"), "name": function["name"], "arguments": function.get("arguments", "")}
-
-
 def _cut_at(text: str, stops: tuple[str, ...]) -> str:
     return text[: min((at for stop in stops if (at := text.find(stop)) >= 0), default=len(text))]
-
-
-def _most_prompt_tokens(request: Request) -> int:
-    size = len((request.prompt or "").encode())
-    size += sum(len(m.content.encode()) + _MESSAGE_TOKENS for m in request.messages)
-    if request.schema is not None:
-        size += len(json.dumps(dict(request.schema)))
-    size += sum(len(json.dumps(dict(tool))) for tool in request.tools)
-    return size + _TEMPLATE_TOKENS

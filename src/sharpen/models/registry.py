@@ -3,7 +3,8 @@
 A name says by its beginning what kind of model it is: `local/...`, `openai/...`, `http://host:port/v1#model`,
 `scripted/...`, `replay/FILE.jsonl`. `record:FILE.jsonl:NAME` is any other model with its answers kept. Packages add kinds
 through the entry point group `sharpen.models`: the entry's name is the prefix, its object a callable
-`(name, **settings) -> Model`. A kind's module is imported when it is first asked for.
+`(name, **settings) -> Model`, which is given what stands behind a `?` in the name as settings. A kind's module is imported
+when it is first asked for.
 """
 
 from __future__ import annotations
@@ -16,9 +17,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qsl
 
 from sharpen.core import plugins
 from sharpen.core.errors import UsageError, nearest
+from sharpen.core.redact import remember_settings
 from sharpen.models.base import Model
 
 if TYPE_CHECKING:
@@ -93,6 +96,8 @@ def open_model(name: str, **settings: Any) -> Model:
                 f"unknown model {name!r}{nearest(prefix, known)}; names begin with {', '.join(_beginnings(known))}"
             )
         factory = _added(installed[prefix])
+        name, in_name = _settings_in(name, factory)
+        settings = {**in_name, **settings}
     _check_settings(name, factory, settings)
     return factory(name, **settings)
 
@@ -152,6 +157,34 @@ def _recording(name: str, settings: dict[str, Any]) -> Model:
     from sharpen.models.cassette import RecordingModel
 
     return RecordingModel(open_model(inner, **settings), Path(f"{path}.jsonl"))
+
+
+def _settings_in(name: str, factory: Factory) -> tuple[str, dict[str, Any]]:
+    """A name without the settings behind its `?`, and those, as the types that the factory's parameters are declared with;
+    where they are not, and where it takes any, as text."""
+    plain, _, query = name.partition("?")
+    values: dict[str, Any] = dict(parse_qsl(query, keep_blank_values=True))
+    if not values:
+        return plain, {}
+    from pydantic import PydanticUserError, TypeAdapter, ValidationError
+
+    remember_settings(values)
+    try:
+        parameters = inspect.signature(factory, eval_str=True).parameters
+    except NameError:  # declared by names that only a type checker knows
+        return plain, values
+    for setting, value in values.items():
+        declared = parameters[setting].annotation if setting in parameters else inspect.Parameter.empty
+        if declared is inspect.Parameter.empty:
+            continue
+        try:
+            values[setting] = TypeAdapter(declared).validate_python(value)
+        except ValidationError as error:
+            problem = error.errors(include_url=False)[0]["msg"]
+            raise UsageError(f"{plain}: {setting}: {problem}, got {value!r}") from None
+        except PydanticUserError:
+            continue  # a type that no text can be checked against: the factory's own business
+    return plain, values
 
 
 def _check_settings(name: str, factory: Factory, settings: dict[str, Any]) -> None:

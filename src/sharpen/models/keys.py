@@ -1,0 +1,57 @@
+"""Which key goes to which endpoint. A key is configured for an address, and goes nowhere else.
+
+`OPENAI_API_KEY` belongs to the address in `OPENAI_BASE_URL`, or to OpenAI's own where that is not set. `SHARPEN_API_KEY`
+belongs to the addresses in `SHARPEN_BASE_URL` (several are separated by spaces); where that is not set, to those the user
+names. That a run which somebody sent names none is seen to where such runs are opened (`bench/trust.py`).
+"""
+
+from __future__ import annotations
+
+import os
+from urllib.parse import urlsplit
+
+OPENAI_URL = "https://api.openai.com/v1"
+OPENAI_KEY, OPENAI_BASE = "OPENAI_API_KEY", "OPENAI_BASE_URL"
+SHARPEN_KEY, SHARPEN_BASE = "SHARPEN_API_KEY", "SHARPEN_BASE_URL"
+_PORTS = {"http": 80, "https": 443}
+
+
+def find_key(url: str) -> str | None:
+    """The key that is configured for an endpoint; None where there is none."""
+    variable = key_variable(url)
+    return None if variable is None else os.environ.get(variable) or None
+
+
+def key_variable(url: str) -> str | None:
+    """The variable whose key would be sent to an endpoint; None where none that is set may be."""
+    bound = os.environ.get(SHARPEN_BASE, "").split()
+    choices = (
+        (SHARPEN_KEY, any(is_same(url, base) for base in bound)),
+        (OPENAI_KEY, is_same(url, os.environ.get(OPENAI_BASE) or OPENAI_URL)),
+        (SHARPEN_KEY, not bound),
+    )
+    return next((variable for variable, fits in choices if fits and os.environ.get(variable)), None)
+
+
+def is_same(url: str, other: str) -> bool:
+    """Whether two addresses are the same endpoint: scheme, host, port and path."""
+    return _place(url) == _place(other)
+
+
+def _place(url: str) -> tuple[str, str, int | None, str]:
+    parts = urlsplit(url.strip())
+    try:
+        port = parts.port
+    except ValueError:
+        port = -1
+    return parts.scheme, parts.hostname or "", port or _PORTS.get(parts.scheme), parts.path.rstrip("/")
+
+
+def advise() -> str:
+    """What to do where an endpoint wants a key and none was sent."""
+    if os.environ.get(OPENAI_KEY) and not os.environ.get(SHARPEN_KEY):
+        home = os.environ.get(OPENAI_BASE) or OPENAI_URL
+        return f"check the API key: none was sent; {OPENAI_KEY} goes only to {home}; set {SHARPEN_KEY} for this endpoint"
+    if os.environ.get(SHARPEN_KEY):
+        return f"check the API key: none was sent; {SHARPEN_KEY} goes only to {os.environ.get(SHARPEN_BASE)} ({SHARPEN_BASE})"
+    return f"check the API key: none was sent; set {SHARPEN_KEY} for this endpoint"
