@@ -49,9 +49,10 @@ def _place(url: str) -> tuple[str, str, int | None, str]:
 
 def advise() -> str:
     """What to do where an endpoint wants a key and none was sent."""
-    if os.environ.get(OPENAI_KEY) and not os.environ.get(SHARPEN_KEY):
-        home = os.environ.get(OPENAI_BASE) or OPENAI_URL
-        return f"check the API key: none was sent; {OPENAI_KEY} goes only to {home}; set {SHARPEN_KEY} for this endpoint"
+    missing = "check the API key: none was sent"
     if os.environ.get(SHARPEN_KEY):
-        return f"check the API key: none was sent; {SHARPEN_KEY} goes only to {os.environ.get(SHARPEN_BASE)} ({SHARPEN_BASE})"
-    return f"check the API key: none was sent; set {SHARPEN_KEY} for this endpoint"
+        return f"{missing}; {SHARPEN_KEY} goes only to {os.environ.get(SHARPEN_BASE)} ({SHARPEN_BASE})"
+    if os.environ.get(OPENAI_KEY):
+        home = os.environ.get(OPENAI_BASE) or OPENAI_URL
+        return f"{missing}; {OPENAI_KEY} goes only to {home}; set {SHARPEN_KEY} for this endpoint"
+    return f"{missing}; set {SHARPEN_KEY} for this endpoint"
