@@ -23,7 +23,7 @@ from sharpen.cli import live
 from sharpen.cli.console import console, show
 from sharpen.cli.terminal import echo_json, say
 from sharpen.core.candidate import Candidate
-from sharpen.core.errors import SharpenError, UsageError
+from sharpen.core.errors import SharpenError, StorageError, UsageError
 from sharpen.core.task import SPLITS
 from sharpen.engine import checkpoints
 from sharpen.engine.gateway import Stopped
@@ -69,6 +69,8 @@ def carry_out(parts: Parts, folder: RunFolder, output: Output, *, more_budget: b
         raise RunEnded(Stopped("stopped; everything answered so far is stored"), f"carry on with: {resume}") from None
     except UsageError:
         raise
+    except StorageError as error:  # it says itself what is stored
+        raise RunEnded(error, f"once that is fixed, carry on with: {resume}") from error
     except SharpenError as error:
         raise RunEnded(error, f"what was paid for is stored; once that is fixed, carry on with: {resume}") from error
     finally:

@@ -31,6 +31,10 @@ _FIRST_LOOK, _LAST_LOOK = 0.002, 0.05
 """Seconds between two looks at what another process is paying for: few at first, since many calls are short."""
 
 
+_BYTES_PER_TOKEN = 12
+"""Room on the disk for each token a call may use: four letters, in the reply and twice in the rollout that quotes it."""
+
+
 class Stopped(SharpenError):
     """The person at the keyboard asked the job to stop. What was under way has been stored."""
 
@@ -107,7 +111,7 @@ class Gateway:
         future: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
         self._flying[key] = future
         try:
-            stored = await self._claim(key)
+            stored = await self._claim(key, _BYTES_PER_TOKEN * model.bound(request)[0])
             if stored is not None:
                 self._budget.charge(stored.usage, role)
                 future.set_result(stored)
@@ -133,11 +137,11 @@ class Gateway:
             del self._flying[key]
             self._ledger.release(key)
 
-    async def _claim(self, key: bytes) -> Reply | None:
+    async def _claim(self, key: bytes, expected: int) -> Reply | None:
         """Wait until no other process is paying for a reply. Returns theirs; None where it is for us to pay."""
         pause = _FIRST_LOOK
         async with self._budget.in_time():
-            while not self._ledger.claim(key):
+            while not self._ledger.claim(key, expected):
                 if self.stopping:
                     raise Stopped("stopped")
                 await asyncio.sleep(pause)

@@ -7,23 +7,22 @@ platter; folding the log into the file, which does wait, is done by a thread of 
 ledger. Whoever is about to pay for a reply claims it first (`claims.py`), so that of several only one does; a claim ends
 when the reply can be read by everybody. What a call may cost is on record before it leaves (`payments.py`).
 
-When the disk fills up, a small file kept for that moment is given up so that what was already paid for, and what was under
-way, still gets in; from then on the ledger refuses further work with a `StorageError`.
+Before a call leaves, there is room on the disk for what it may bring (`reserve.py`). When the disk is full all the same,
+that room is given up so that what was paid for still gets in; from then on the ledger refuses further work with a
+`StorageError`, and at its end it says what found no room.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
-import os
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 from sharpen.core.chat import Message, Reply
@@ -37,13 +36,14 @@ from sharpen.ledger.connection import fold_log, open_database
 from sharpen.ledger.extent import ADD_ID, Extent, read_extent
 from sharpen.ledger.key_filter import KeyFilter
 from sharpen.ledger.payments import WRITE, Paid, Session, sum_accounts
+from sharpen.ledger.reserve import Reserve, Unstored, row_bytes
+from sharpen.ledger.rows import as_text, read_measures, read_text, read_usage
 
 SCHEMA_VERSION = 1
 _CHUNK = 500
 _GROUP = 32
 _IN_VAIN = 200
 """Replies that were asked for and not there, before those that are there are learnt by heart."""
-_SPARE_BYTES = 1 << 20
 _FOLD_BYTES = 8 << 20
 """How large the write-ahead log may grow before it is folded into the file."""
 _INSERT_ROLLOUT = (
@@ -71,13 +71,13 @@ class Ledger:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._spare = path.with_name(path.name + ".spare")
         self._log = path.with_name(path.name + "-wal")
         self._claims = Claims(path)
         self._error: StorageError | None = None
         self._rollouts: list[tuple[object, ...]] = []
         self._replies: dict[bytes, tuple[object, ...]] = {}
         self._sessions: dict[int, Session] = {}
+        self._unstored = Unstored()
         self._committing: list[asyncio.Future[None]] = []
         self._commit_is_due = False
         self._folding: threading.Thread | None = None
@@ -94,8 +94,7 @@ class Ledger:
             self._db = open_database(path)
             self._check_version()
             self._db.execute(ADD_ID)
-            if not self._spare.exists():
-                _reserve(self._spare, _SPARE_BYTES)
+            self._reserve = Reserve(path.parent)
         except (sqlite3.Error, OSError) as error:
             raise StorageError(f"cannot open the ledger {path}: {error}") from error
 
@@ -106,15 +105,21 @@ class Ledger:
         self.close()
 
     def close(self) -> None:
-        """Commit what is queued and let go of the file."""
+        """Commit what is queued and let go of the file; raises if something that was paid for could not be stored."""
         self._commit()
+        if self._unstored:
+            self._write_what_fits()
         if self._folding is not None:
             self._folding.join()
         self._db.close()
-        is_last = not self._log.exists()
-        self._claims.close(last=is_last)
-        if self._error is None and is_last:  # else somebody may need the room
-            self._spare.unlink(missing_ok=True)
+        self._claims.close()
+        self._reserve.close()
+        unstored, self._unstored = self._unstored, Unstored()
+        if unstored:
+            raise StorageError(
+                f"the disk had no room for {unstored}: they are lost, and what was paid for them is paid again on resume; "
+                f"all others are stored in {self.path}. Make room on the disk, then resume"
+            )
 
     def scores(self, keys: Iterable[bytes]) -> dict[bytes, Scored]:
         """What is known of these rollouts. Unknown keys are absent."""
@@ -126,7 +131,7 @@ class Ledger:
             marks = ",".join("?" * len(chunk))
             rows = self._rows(f"SELECT key,hard,soft,usage,measures FROM rollouts WHERE key IN ({marks})", chunk)
             found.update(
-                (key, Scored(hard, soft, _usage(used), _measures(more))) for key, hard, soft, used, more in rows
+                (key, Scored(hard, soft, read_usage(used), read_measures(more))) for key, hard, soft, used, more in rows
             )
         return found
 
@@ -138,27 +143,40 @@ class Ledger:
         if not rows:
             return None
         item, hard, soft, usage, body, measures = rows[0]
-        answer, feedback, trajectory = json.loads(_read(body))
+        answer, feedback, trajectory = json.loads(read_text(body))
         messages = tuple(Message(role, content) for role, content in trajectory)
-        return Outcome(_read(item), hard, soft, answer, feedback, messages, _usage(usage), measures=_measures(measures))
+        return Outcome(
+            read_text(item), hard, soft, answer, feedback, messages, read_usage(usage), measures=read_measures(measures)
+        )
 
     def add_rollout(self, key: bytes, task: str, candidate: str, sample: int, outcome: Outcome) -> None:
         """Store a scored rollout. Failed ones are not paid for and are never stored."""
         if outcome.failure is not None:
             raise ValueError("a failed rollout does not belong in the ledger")
         usage = _as_json({role: used.row() for role, used in outcome.usage.items()})
-        body = _text(_as_json(outcome.body()))
-        item = _text(outcome.item_id)
+        body = as_text(_as_json(outcome.body()))
+        item = as_text(outcome.item_id)
         measures = _as_json(dict(outcome.measures)) if outcome.measures else None
-        self._rollouts.append(
-            (key, task, item, candidate, sample, outcome.hard, outcome.soft, usage, body, time.time(), measures)
-        )
+        row = (key, task, item, candidate, sample, outcome.hard, outcome.soft, usage, body, time.time(), measures)
+        self._rollouts.append(row)
+        self._reserve.largest = max(self._reserve.largest, 2 * row_bytes(row))
         self._commit_soon()
 
-    def claim(self, key: bytes) -> bool:
+    def claim(self, key: bytes, expected: int = 0) -> bool:
         """Whether it is for this process to pay for a reply; False while another one does. Look for the reply again once it
-        is. The claim ends when the reply is stored, or with `release`."""
-        return self._claims.take(key)
+        is. The claim ends when the reply is stored, or with `release`. Where the disk has no room for what all calls under
+        way may bring, `expected` bytes each or as much as one did before, nothing is to be paid for."""
+        if not self._claims.take(key):
+            return False
+        try:
+            self._reserve.hold(len(self._claims), expected)
+        except OSError as error:
+            self._claims.release(key)
+            raise StorageError(
+                f"the disk has no room for the answers of {len(self._claims) + 1} calls at once beside the ledger "
+                f"{self.path}: {error.strerror}; this one was not made. Make room on the disk, then resume"
+            ) from error
+        return True
 
     def release(self, key: bytes) -> None:
         """Give a claim up. That of a reply which is stored ends when others can read it."""
@@ -179,14 +197,26 @@ class Ledger:
             return None
         text, finish, tool_calls, usage = rows[0]
         calls = tuple(json.loads(tool_calls)) if tool_calls != "[]" else ()
-        return Reply(_read(text), Usage(*json.loads(usage)), finish, tool_calls=calls)
+        return Reply(read_text(text), Usage(*json.loads(usage)), finish, tool_calls=calls)
 
     def add_reply(self, key: bytes, model: str, role: str, reply: Reply, request: Json = None) -> None:
         """Store a model reply; `request` is kept beside it where somebody will want to read it."""
-        kept = None if request is None else _text(_as_json(request))
+        kept = None if request is None else as_text(_as_json(request))
         calls = json.dumps([dict(call) for call in reply.tool_calls]) if reply.tool_calls else "[]"
         usage = _as_json(reply.usage.row())
-        self._replies[key] = (key, model, role, kept, _text(reply.text), reply.finish, calls, usage, time.time())
+        self._replies[key] = row = (
+            key,
+            model,
+            role,
+            kept,
+            as_text(reply.text),
+            reply.finish,
+            calls,
+            usage,
+            time.time(),
+        )
+        # The rollout that comes of it quotes what was asked and answered.
+        self._reserve.largest = max(self._reserve.largest, 3 * row_bytes(row))
         if self._paid_replies is not None:
             self._paid_replies.add(key)
         self._commit_soon()
@@ -292,9 +322,14 @@ class Ledger:
         if not (self._rollouts or self._replies or self._sessions):
             return
         try:
-            self._write()
+            if self._error is None:
+                self._write(self._replies.values(), self._rollouts, self._sessions.values())
+            else:
+                self._write_what_fits()
         except sqlite3.Error as error:
-            self._error = self._error or self._give_up(error)
+            self._reserve.give_up()
+            self._write_what_fits()
+            self._error = StorageError(f"cannot write to the ledger {self.path}: {error}; {self._what_is_stored()}")
         for key in self._replies:
             self._claims.release(key)
         self._rollouts.clear()
@@ -305,15 +340,20 @@ class Ledger:
                 waiting.set_result(None)
         self._committing.clear()
 
-    def _write(self) -> None:
+    def _write(
+        self,
+        replies: Collection[tuple[object, ...]] = (),
+        rollouts: Collection[tuple[object, ...]] = (),
+        sessions: Collection[Session] = (),
+    ) -> None:
         db = self._db
         db.execute("BEGIN IMMEDIATE")
         try:
-            if self._replies:
-                db.executemany(_INSERT_REPLY, self._replies.values())
-            if self._rollouts:
-                db.executemany(_INSERT_ROLLOUT, self._rollouts)
-            for session in self._sessions.values():
+            if replies:
+                db.executemany(_INSERT_REPLY, replies)
+            if rollouts:
+                db.executemany(_INSERT_ROLLOUT, rollouts)
+            for session in sessions:
                 db.execute(WRITE, session.row())
             db.execute("COMMIT")
         except sqlite3.Error:
@@ -321,22 +361,32 @@ class Ledger:
                 db.execute("ROLLBACK")
             raise
         self.changed()
-        self._since_fold += len(self._replies) + len(self._rollouts)
+        self._since_fold += len(replies) + len(rollouts)
         if self._since_fold > 1000:
             self.fold()
 
-    def _give_up(self, error: sqlite3.Error) -> StorageError:
-        """The disk is full or broken: make room with the spare file, store what is at hand, and refuse all that follows."""
-        stored = "what was stored before is safe"
-        if self._spare.exists():
-            self._spare.unlink()
+    def _write_what_fits(self) -> None:
+        """Write row by row, what did not fit before included. What does not fit now is kept in memory for the next time."""
+        with suppress(sqlite3.Error):
+            self._write(sessions=self._sessions.values())
+        before, self._unstored = self._unstored, Unstored()
+        for row in (*before.replies, *self._replies.values()):
             try:
-                self._write()
-                stored = "all that was paid for is stored"
+                self._write(replies=[row])
             except sqlite3.Error:
-                pass
-        return StorageError(
-            f"cannot write to the ledger {self.path}: {error}; {stored}: make room on the disk, then resume"
+                self._unstored.replies.append(row)
+        for row in (*before.rollouts, *self._rollouts):
+            try:
+                self._write(rollouts=[row])
+            except sqlite3.Error:
+                self._unstored.rollouts.append(row)
+
+    def _what_is_stored(self) -> str:
+        if not self._unstored:
+            return "all that was answered so far is stored. Make room on the disk, then resume"
+        return (
+            f"{self._unstored} do not fit, and are lost unless there is room before this process ends; all others are "
+            "stored. Make room on the disk, then resume"
         )
 
     def fold(self) -> None:
@@ -346,35 +396,3 @@ class Ledger:
         if not busy and self._log.exists() and self._log.stat().st_size > _FOLD_BYTES:
             self._folding = threading.Thread(target=fold_log, args=(self.path,), name="ledger-fold", daemon=True)
             self._folding.start()
-
-
-def _reserve(path: Path, size: int) -> None:
-    """Make a file that takes up so much room on the disk, without writing it where that can be done."""
-    with path.open("wb") as file:
-        try:
-            os.posix_fallocate(file.fileno(), 0, size)
-        except (AttributeError, OSError):
-            file.write(b"\0" * size)
-
-
-def _text(text: str) -> str | bytes:
-    """Text as SQLite can hold it: half a surrogate pair, which models and data do bring, has no UTF-8 form."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-8", "surrogatepass")
-    return text
-
-
-def _read(stored: str | bytes) -> str:
-    return stored if isinstance(stored, str) else stored.decode("utf-8", "surrogatepass")
-
-
-@lru_cache(4096)
-def _usage(text: str) -> Mapping[str, Usage]:
-    """Shared by all rollouts that used the same, which many do."""
-    return MappingProxyType({role: Usage(*row) for role, row in json.loads(text).items()})
-
-
-def _measures(text: str | None) -> dict[str, float]:
-    return {} if text is None else json.loads(text)
