@@ -51,6 +51,8 @@ from sharpen.models.base import Model
 from sharpen.models.registry import open_model
 from sharpen.tasks import registry as tasks
 from sharpen.tasks.datatask import DataTask
+from sharpen.tasks.placeholders import check_placeholders
+from sharpen.tasks.textual import TextTask
 from sharpen.trainers import registry as trainers
 from sharpen.trainers.base import Trainer
 from sharpen.trainers.finish import finish
@@ -94,6 +96,8 @@ def build(
         raise UsageError(f"task {task.name!r} can't be trained: {task.untrainable}")
     splits = task.splits()
     candidate = choose_start(config.task, task, None if run is None else run.skill)
+    if run is None and isinstance(task, TextTask):
+        check_placeholders(task, candidate)
     kind = trainers.get(config.trainer.name)
     params = validated(kind.Params, config.trainer.params, f"trainer {config.trainer.name}")
     trainer = kind(params)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 
+from sharpen.core.chat import read_conversation
 from sharpen.core.digest import Json, digest
 
 
@@ -32,5 +35,16 @@ class Item:
     def text(self) -> str:
         """The input as one text: the field `input` where there is one, else every field on a line of its own."""
         if "input" in self.inputs:
-            return str(self.inputs["input"])
-        return "\n".join(f"{name}: {value}" for name, value in self.inputs.items())
+            return as_text(self.inputs["input"])
+        return "\n".join(f"{name}: {as_text(value)}" for name, value in self.inputs.items())
+
+
+def as_text(value: Json) -> str:
+    """A value of a row as a text: a conversation speaker by speaker, other lists and objects as JSON."""
+    if not isinstance(value, list | tuple | Mapping):
+        return str(value)
+    with suppress(ValueError):
+        conversation = read_conversation(value)
+        if conversation is not None:
+            return "\n".join(f"{message.role.capitalize()}: {message.content}" for message in conversation)
+    return json.dumps(value, ensure_ascii=False)

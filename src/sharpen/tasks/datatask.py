@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import string
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from sharpen.core.chat import read_conversation
+from sharpen.core.digest import digest
 from sharpen.core.errors import UsageError, nearest
 from sharpen.core.item import Item
 from sharpen.core.task import SPLITS, Brief, Splits
@@ -43,6 +46,11 @@ class DataSettings:
                 raise UsageError(f"{name} must be a whole number of 0 or more, got {value!r}")
 
 
+_STRUCTURED = "lists and objects as JSON, conversations as messages"
+"""How inputs that are no texts are asked: part of the version of a task that has such."""
+_DOUBLE = re.compile(r"\{\{\s*(\w+)\s*\}\}")
+
+
 class DataTask(TextTask):
     """A text task whose items come from `path`. It is called after the file or folder."""
 
@@ -62,6 +70,8 @@ class DataTask(TextTask):
             self.labels = _labels(splits)
         super().__init__()
         self._splits = splits
+        if any(isinstance(value, list | dict) for item in self.items() for value in item.inputs.values()):
+            self.version = digest([self.version, _STRUCTURED])[:12]
         self._check(splits, data.places)
 
     def items(self) -> list[Item]:
@@ -89,17 +99,43 @@ class DataTask(TextTask):
 
     def _check(self, splits: Splits, places: Mapping[str, str]) -> None:
         """Meet what only shows when an item is asked or scored now, not after an hour of training."""
-        wanted = [] if self.template is None else _places(self.template)
         items = {item.digest: item for name in SPLITS for item in splits[name]}
+        self._check_braces({name for item in items.values() for name in item.inputs})
+        wanted = [] if self.template is None else _places(self.template)
         for where, item in ((where, items[place]) for place, where in places.items() if place in items):
             for name in wanted:
                 if name not in item.inputs:
                     hint = nearest(name, list(item.inputs))
                     raise UsageError(f"{where}: no field {name!r}, which the template names{hint}")
+            self._check_conversations(item, wanted, where)
             try:
                 metrics.check(self.scorer, item)
             except metrics.BadReference as error:
                 raise UsageError(f"{where}: {error.problem}") from error
+
+    def _check_braces(self, columns: set[str]) -> None:
+        for match in _DOUBLE.finditer(self.template or ""):
+            if match[1] in columns:
+                working = _DOUBLE.sub(lambda one: f"{{{one[1]}}}" if one[1] in columns else one[0], self.template or "")
+                raise UsageError(
+                    f"template {self.template!r}: {match[0]} stands for the text {{{match[1]}}}, not for the column; write "
+                    f"task.template='{working}'"
+                )
+
+    def _check_conversations(self, item: Item, wanted: Sequence[str], where: str) -> None:
+        """A conversation is asked as it is, so it must be whole, and can't be put inside a template."""
+        for name in wanted or ["input"]:
+            try:
+                chat = read_conversation(item.inputs.get(name))
+            except ValueError as error:
+                if not wanted:
+                    raise UsageError(f"{where}: the input: {error}") from None
+                continue
+            if chat is not None and wanted:
+                raise UsageError(
+                    f"{where}: {name!r} holds a conversation, and the template names it; a conversation is asked as it is, "
+                    f"without task.template: task.fields={{input: {name}}}"
+                )
 
 
 def _places(template: str) -> list[str]:

@@ -44,14 +44,16 @@ class Rendered:
     shared: int = 0
 
 
-Style = Callable[[Candidate, str], Rendered]
+Asked = str | tuple[Message, ...]
+"""What an item asks: a text, or a conversation that ends with the user's message."""
+Style = Callable[[Candidate, Asked], Rendered]
 
 
 def render(
-    style: str, candidate: Candidate, user_text: str, *, max_tokens: int, stop: tuple[str, ...] | None = None
+    style: str, candidate: Candidate, asked: Asked, *, max_tokens: int, stop: tuple[str, ...] | None = None
 ) -> Request:
-    """The request that puts `user_text` before a model that works from `candidate`. A given `stop` replaces the style's."""
-    rendered = style_named(style)(candidate, user_text)
+    """The request that asks a model that works from `candidate`. A given `stop` replaces the style's."""
+    rendered = style_named(style)(candidate, asked)
     return Request(
         messages=rendered.messages,
         prompt=rendered.prompt,
@@ -75,30 +77,47 @@ def whole_text(candidate: Candidate) -> str:
     return _joined(candidate, candidate.text)
 
 
-def _system(candidate: Candidate, user_text: str) -> Rendered:
+def _system(candidate: Candidate, asked: Asked) -> Rendered:
     opening = _opening(whole_text(candidate))
-    return Rendered(messages=(*opening, Message("user", user_text)), shared=len(opening))
+    return Rendered(messages=(*opening, *_messages(asked)), shared=len(opening))
 
 
-def _turns(candidate: Candidate, user_text: str) -> Rendered:
+def _turns(candidate: Candidate, asked: Asked) -> Rendered:
     parsed = examples.parse(candidate.text)
     opening = [*_opening(_joined(candidate, _without_empty_sections(parsed.instructions)))]
     for example in parsed.examples:
         opening += [Message("user", example.input), Message("assistant", example.output)]
-    return Rendered(messages=(*opening, Message("user", user_text)), shared=len(opening))
+    return Rendered(messages=(*opening, *_messages(asked)), shared=len(opening))
 
 
-def _completion(candidate: Candidate, user_text: str) -> Rendered:
+def _completion(candidate: Candidate, asked: Asked) -> Rendered:
     parsed = examples.parse(candidate.text)
     instructions = _joined(candidate, _without_empty_sections(parsed.instructions))
     blocks = [f"{USER} {example.input}\n{ASSISTANT} {example.output}\n\n" for example in parsed.examples]
     prefix = "".join([f"{instructions}\n\n" if instructions else "", *blocks, USER])
     several_lines = any("\n" in example.output for example in parsed.examples)
     return Rendered(
-        prompt=f"{prefix} {user_text}\n{ASSISTANT}",
+        prompt=f"{prefix} {_continued(asked)}\n{ASSISTANT}",
         stop=(f"\n{USER}",) if several_lines else ("\n",),
         shared=len(prefix),
     )
+
+
+def _messages(asked: Asked) -> tuple[Message, ...]:
+    return (Message("user", asked),) if isinstance(asked, str) else asked
+
+
+def _continued(asked: Asked) -> str:
+    """What follows the first `User:`. What a conversation's system says stands before what the user says first."""
+    if isinstance(asked, str):
+        return asked
+    told = "\n\n".join(message.content for message in asked if message.role == "system")
+    turns = [message for message in asked if message.role != "system"]
+    first, *rest = turns
+    text = f"{told}\n\n{first.content}" if told else first.content
+    for message in rest:
+        text += f"\n{ASSISTANT} {message.content}" if message.role == "assistant" else f"\n\n{USER} {message.content}"
+    return text
 
 
 def _opening(text: str) -> tuple[Message, ...]:

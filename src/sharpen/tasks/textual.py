@@ -16,12 +16,12 @@ the skill, which is the same for every item.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from sharpen.core.candidate import Candidate
-from sharpen.core.chat import Message
+from sharpen.core.chat import Message, read_conversation
 from sharpen.core.digest import Json, digest
-from sharpen.core.item import Item
+from sharpen.core.item import Item, as_text
 from sharpen.core.outcome import Outcome, scored
 from sharpen.core.task import Attempt, Splits, Task
 from sharpen.tasks import metrics
@@ -65,8 +65,20 @@ class TextTask(Task):
         return Candidate(self.skill.rstrip("\n") + "\n")
 
     def ask(self, item: Item) -> str:
-        """The text the model is asked."""
-        return item.text if self.template is None else self.template.format_map(dict(item.inputs))
+        """The text the model is asked; of a conversation, what is said in it, speaker by speaker."""
+        if self.template is None:
+            return item.text
+        plain = {
+            name: as_text(value) if isinstance(value, list | Mapping) else value for name, value in item.inputs.items()
+        }
+        return self.template.format_map(plain)
+
+    def conversation(self, item: Item) -> tuple[Message, ...]:
+        """The messages the model is asked: one of the user's with the text of `ask`, or the conversation that the field
+        `input` holds, where no template and no `ask` of a subclass says otherwise."""
+        asks_plainly = self.template is None and type(self).ask is TextTask.ask
+        chat = read_conversation(item.inputs.get("input")) if asks_plainly else None
+        return (Message("user", self.ask(item)),) if chat is None else chat
 
     def gold(self, item: Item) -> str | None:
         """An answer that scores 1, where the reference holds one. Override it where an own metric's reference does not."""
@@ -79,8 +91,8 @@ class TextTask(Task):
         return None if self.scorer.own else json.dumps(reference, ensure_ascii=False)
 
     async def rollout(self, item: Item, candidate: Candidate, attempt: Attempt) -> Outcome:
-        question = self.ask(item)
-        request = render(attempt.render, candidate, question, max_tokens=self.max_tokens, stop=self.stop)
+        asked = self.conversation(item)
+        request = render(attempt.render, candidate, asked, max_tokens=self.max_tokens, stop=self.stop)
         reply = await attempt.complete(request)
         answer = reply.text.strip()
         score = self.scorer(answer, item)
@@ -90,7 +102,7 @@ class TextTask(Task):
             soft=score.soft,
             answer=answer,
             feedback=score.feedback,
-            trajectory=(Message("user", question), Message("assistant", answer)),
+            trajectory=(*asked, Message("assistant", answer)),
         )
 
     def answers(self, item: Item) -> tuple[str, ...]:
