@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -88,6 +90,25 @@ def test_the_advice_on_prices_leads_to_prices(
     assert (after["advice"], after["level"]) == ("", "ok")
     assert "dollars" in after["what"]
     assert foretold["estimate"]["most"]["money"] > 0
+
+
+def test_answers_that_are_cut_off_are_counted_by_the_doctor_and_the_report(program: Program, tmp_path: Path) -> None:
+    """The endpoint always says five words."""
+    names = [hashlib.sha256(f"{number}".encode()).hexdigest() for number in range(60)]
+    splits = ("train", "val", "test")
+    rows = [{"input": name, "answer": "unknown", "split": splits[at % 3]} for at, name in enumerate(names)]
+    (tmp_path / "data.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    with FakeEndpoint(answer_with(lambda request: "one two three four five"), cut=True).in_thread() as server:
+        model = ("--model", f"{server.url}#m")
+        for tokens in (2, 64):
+            words = ("data.jsonl", *model, *(["task.max_tokens=2"] if tokens == 2 else []))
+            findings = program("doctor", *words, "--json").json["findings"]
+            length = next(finding for finding in findings if finding["check"] == "length")
+            done = program("train", *words, "--trainer", "noop")
+            assert f"answers up to {tokens} tokens" in done.err
+            assert ("answers were cut off" in done.out) == (tokens == 2)
+            assert (length["level"], bool(length["advice"])) == (("warn", True) if tokens == 2 else ("ok", False))
+            assert f"answers were cut off after {tokens} tokens" in length["what"]
 
 
 def test_asking_for_the_impossible_is_exit_code_2(program: Program) -> None:

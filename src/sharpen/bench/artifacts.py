@@ -17,6 +17,7 @@ from sharpen.engine.replay import read_events
 from sharpen.engine.spec import JobSpec
 from sharpen.files import write_json
 from sharpen.stats.normalise import Reference
+from sharpen.tasks.textual import CUT_OFF
 
 SCHEMA_VERSION = 1
 
@@ -25,6 +26,9 @@ Line = dict[str, Any]
 _CURVE = ("batch_score", "current_score", "best_score")
 _INTERVAL = ("mean", "low", "high")
 _VERDICT = ("gate", "accepted", "reason", "effect", "low", "high", "evidence", "rollouts", "items")
+
+MOST_CUT_OFF = 0.1
+"""The share of answers cut off at `max_tokens` from which on it is worth a word."""
 
 
 def write(folder: Path) -> None:
@@ -69,6 +73,7 @@ def results(lines: Sequence[Line]) -> dict[str, Any]:
         "objectives": objectives.of_job(lines),
         "usage": _usage(lines),
         "model_never_asked": _model_never_asked(started, lines),
+        "cut_off": _cut_off(lines),
         "failed_rollouts": sum(len(group["failed"]) for line in _all(lines, "measured") for group in line["groups"]),
         "lost_answers": sum(line["error"] is not None for line in _all(lines, "asked")),
         "clock": _clock(lines),
@@ -216,6 +221,13 @@ def _usage(lines: Sequence[Line]) -> dict[str, Any]:
     total = sum((usage for row in table.values() for usage in row.values()), NOTHING)
     stages = {key: {role: _named(u) for role, u in sorted(row.items())} for key, row in sorted(table.items())}
     return {"stages": stages, "total": _named(total)}
+
+
+def _cut_off(lines: Sequence[Line]) -> dict[str, int]:
+    """How many answers ended at the most tokens they may have, and how many rollouts there were."""
+    groups = [group for line in _all(lines, "measured") for group in line["groups"]]
+    cut = sum(value is not None for group in groups for value in group.get("measures", {}).get(CUT_OFF, ()))
+    return {"answers": cut, "rollouts": sum(len(group["items"]) for group in groups)}
 
 
 def _model_never_asked(started: Line, lines: Sequence[Line]) -> bool:

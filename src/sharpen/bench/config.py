@@ -48,7 +48,7 @@ class TaskConfig(Strict):
     )
     drop_duplicates: bool | None = Field(None, description="Leave out data lines that repeat an earlier one.")
     description: str | None = Field(None, description="What the task asks for, in a sentence.")
-    max_tokens: int | None = Field(None, ge=1, description="The longest answer, in tokens.")
+    max_tokens: int | None = Field(None, ge=1, description="The longest answer, in tokens; 64 for data files.")
 
     @field_validator("data")
     @classmethod

@@ -18,6 +18,7 @@ from statistics import fmean
 from typing import Any
 
 from sharpen.bench import artifacts, doctor_checks, doctor_estimate, doctor_overlap, doctor_probe, uncounted
+from sharpen.bench.artifacts import MOST_CUT_OFF
 from sharpen.bench.doctor_canned import AsksNobody, AsksOthers
 from sharpen.bench.doctor_checks import Contest, Finding, Level
 from sharpen.bench.doctor_estimate import Asking, Estimate, Ground, Pace
@@ -44,7 +45,7 @@ from sharpen.models.base import Model
 from sharpen.models.prices import price_of
 from sharpen.skill.leaks import LeakIndex
 from sharpen.stats.detectable import noise
-from sharpen.tasks.textual import TextTask
+from sharpen.tasks.textual import CUT_OFF, TextTask
 from sharpen.trainers.reflact.params import ReflACTParams
 
 RECORD = "doctor.json"
@@ -194,7 +195,14 @@ def _conclude(parts: Parts, seen: Seen, found: list[Finding], again: Again | Non
     else:
         within = score * (1.0 - score) if measured is None else measured.within
         chance = doctor_checks.chance(measured, known or [0.0], len(setup.splits.val))
-    findings = [*found, *_calls(parts, seen), doctor_checks.balance(_judging(setup), score), room, chance]
+    findings = [
+        *found,
+        *_calls(parts, seen),
+        *_length(setup, seen),
+        doctor_checks.balance(_judging(setup), score),
+        room,
+        chance,
+    ]
     if bounded and room.level != Level.STOP:
         findings += [doctor_checks.detectable(contest, within, 1.0 - score) for contest in _contests(parts)]
     if isinstance(trainer.params, ReflACTParams):
@@ -220,6 +228,20 @@ def _calls(parts: Parts, seen: Seen) -> list[Finding]:
     return _uncounted(
         f"no attempt asked the model, though the task says calls_per_rollout = {stated}; {uncounted.REMEDY}"
     )
+
+
+def _length(setup: Setup, seen: Seen) -> list[Finding]:
+    """How long answers may be, and how many were cut off there."""
+    if not isinstance(setup.task, TextTask) or not seen.outcomes:
+        return []
+    cut = sum(CUT_OFF in outcome.measures for outcome in seen.outcomes)
+    what = f"{cut} of {len(seen.outcomes)} answers were cut off after {setup.task.max_tokens} tokens, the most there may be"
+    if cut <= MOST_CUT_OFF * len(seen.outcomes):
+        return [Finding("length", Level.OK, what)]
+    advice = (
+        "raise task.max_tokens, or have the skill ask for shorter answers: what is cut off scores as if it were wrong"
+    )
+    return [Finding("length", Level.WARN, what, (), advice)]
 
 
 def _without_price(setup: Setup) -> list[str]:

@@ -30,6 +30,7 @@ from sharpen.engine.gateway import Stopped
 from sharpen.engine.job import Job
 from sharpen.engine.opening import Setup
 from sharpen.report import closing
+from sharpen.tasks.textual import TextTask
 
 T = TypeVar("T")
 
@@ -115,7 +116,8 @@ def introduction(parts: Parts, folder: RunFolder) -> str:
     """What is about to be done."""
     config, setup = parts.config, parts.setup
     sizes = ", ".join(f"{len(setup.splits[name])} {name}" for name in SPLITS)
-    target = f"model {config.models.target} ({setup.spec.render})" if "target" in setup.models else "no model"
+    longest = f", answers up to {setup.task.max_tokens} tokens" if isinstance(setup.task, TextTask) else ""
+    target = f"model {config.models.target} ({setup.spec.render}{longest})" if "target" in setup.models else "no model"
     models = [target]
     if config.models.optimizer is not None:
         models.append(f"optimizer {config.models.optimizer}")

@@ -17,6 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from sharpen.bench import benchmark, uncounted
+from sharpen.bench.artifacts import MOST_CUT_OFF
 from sharpen.core.candidate import Candidate
 from sharpen.report import objectives, policies, steps, text
 
@@ -71,7 +72,7 @@ def _about_trained(results: Results, skill: Candidate | None) -> Iterator[tuple[
         return
     yield "The trained skill" if changed(results) else "The skill", [trained(skill)]
     yield "What each accepted edit brought", [accepted(results)]
-    yield "Steps", [counts(results)]
+    yield "Steps", [counts(results), cut_off(results)]
     yield "Cost", [costs(results), never_asked(results)]
 
 
@@ -259,6 +260,15 @@ def counts(results: Results) -> Text | None:
     if results["lost_answers"]:
         words += f" {text.plural(results['lost_answers'], 'answer')} of the optimizer were not usable."
     return Text(words)
+
+
+def cut_off(results: Results) -> Text | None:
+    """That many answers ended at the most tokens they may have, which looks like bad answers and is a setting."""
+    cut, rollouts = results["cut_off"]["answers"], results["cut_off"]["rollouts"]
+    if cut <= MOST_CUT_OFF * rollouts:
+        return None
+    words = f"{text.count(cut)} of {text.count(rollouts)} answers were cut off at the longest they may be: raise"
+    return Text(f"{words} task.max_tokens (64 where nothing is said), or ask for shorter answers.", style="yellow")
 
 
 def evaluations(results: Results) -> Table:

@@ -29,6 +29,8 @@ from sharpen.tasks.render import VERSION, render
 from sharpen.tasks.splitting import Deal
 
 _VERSION = "1"
+CUT_OFF = "cut_off"
+"""The measure of a rollout whose answer ended at `max_tokens`; others do not have it."""
 
 
 class TextTask(Task):
@@ -103,6 +105,7 @@ class TextTask(Task):
             answer=answer,
             feedback=score.feedback,
             trajectory=(*asked, Message("assistant", answer)),
+            measures={CUT_OFF: 1.0} if reply.finish == "length" else None,
         )
 
     def answers(self, item: Item) -> tuple[str, ...]:

@@ -71,7 +71,7 @@ def last_message(body: Mapping[str, Json]) -> str:
 class FakeEndpoint:
     """The server. `served` counts answered requests and `seen` all of them, by the content that decides the answer. `billed`
     and `billed_tokens` are what it would send a bill for: everything it did not refuse with an error status, whether the
-    answer could be read or even reached anybody."""
+    answer could be read or even reached anybody. With `cut`, an answer of more words than `max_tokens` is cut off there."""
 
     def __init__(
         self,
@@ -82,6 +82,7 @@ class FakeEndpoint:
         refuse: Sequence[str] = (),
         latency: float = 0.0,
         usage: bool = True,
+        cut: bool = False,
     ) -> None:
         self._answer = answer
         self._faults = tuple(faults)
@@ -89,6 +90,7 @@ class FakeEndpoint:
         self._refuse = tuple(refuse)
         self._latency = latency
         self._usage = usage
+        self._cut = cut
         self._befell = [0] * len(self._faults)
         self._runner: web.AppRunner | None = None
         self.url = ""
@@ -206,13 +208,15 @@ class FakeEndpoint:
         return web.Response()
 
     def _completion(self, body: Mapping[str, Json], plain: bool) -> Json:
-        text = self._answer(body)
+        text, finish = self._answer(body), "stop"
+        if self._cut and len(text.split()) > body["max_tokens"]:
+            text, finish = " ".join(text.split()[: body["max_tokens"]]), "length"
         said: Json = {"text": text} if plain else {"message": {"role": "assistant", "content": text}}
         reply: dict[str, Json] = {
             "id": f"reply-{self.requests}",
             "object": "text_completion" if plain else "chat.completion",
             "model": body.get("model"),
-            "choices": [{"index": 0, "finish_reason": "stop", **said}],
+            "choices": [{"index": 0, "finish_reason": finish, **said}],
         }
         if self._usage:
             prompt, completion = self._counts(body)
