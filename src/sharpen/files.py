@@ -100,7 +100,7 @@ def write_folder(path: Path, contents: Mapping[str, str | bytes | Path]) -> None
             made.chmod(0o755)
             for name, content in contents.items():
                 _put(made / name, content)
-            sync_folders(*dict.fromkeys((made / name).parent for name in contents), made)
+            sync_folders(*dict.fromkeys((*((made / name).parent for name in contents), made)))
             _swap(made, path)
             sync_folders(path.parent)
         finally:

@@ -110,6 +110,7 @@ class Conductor:
                 write_atomic(path, self._configs[job.job_id])
         trust.remember(allowed)
         withheld.hand_over()
+        self.folder.sync()
 
     def _take_over(self) -> None:
         """Take jobs over that another run has finished and that have not begun here."""

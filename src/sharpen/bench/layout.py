@@ -33,7 +33,7 @@ from sharpen.bench.containment import check_contained
 from sharpen.core.digest import Json
 from sharpen.core.errors import StorageError, UsageError
 from sharpen.core.printable import printable
-from sharpen.files import storage_error, write_atomic, write_json
+from sharpen.files import storage_error, sync_folders, write_atomic, write_json
 
 SCHEMA_VERSION = 1
 _VARIABLES = ("SHARPEN_", "OPENAI_", "AZURE_", "ANTHROPIC_", "HF_", "CUDA_", "OMP_", "PYTHON")
@@ -107,6 +107,13 @@ class RunFolder:
         self.write_manifest(jobs)
         write_json(self.path / "meta" / "env.json", environment())
         write_json(self.path / "meta" / "git.json", revision())
+
+    def sync(self) -> None:
+        """Bring the names of what was laid out to the disk: without its configuration a run can't be resumed."""
+        laid_out = (path for name in ("meta", "data", "skill", "tasks") for path in (self.path / name).rglob("*"))
+        inside = [path for path in laid_out if path.is_dir()]
+        tops = [path for name in ("meta", "data", "skill", "tasks") if (path := self.path / name).is_dir()]
+        sync_folders(*inside, *tops, self.path, self.path.parent)
 
     def write_manifest(self, jobs: dict[str, Json], **more: Json) -> None:
         manifest = {"schema_version": SCHEMA_VERSION, "sharpen": sharpen.__version__, **more, "jobs": jobs}

@@ -196,6 +196,7 @@ def prepare(config: RunConfig, root: Path) -> tuple[RunFolder, Parts]:
     if config.repeat:
         about["repeat"] = config.repeat
     folder.write_meta(dump(config, parts.trainer.params), {spec.job_id: about})
+    folder.sync()
     trust.remember(trust.uses(understood(config, parts.trainer.params), folder))
     return folder, parts
 

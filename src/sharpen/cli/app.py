@@ -96,6 +96,8 @@ def run(arguments: Sequence[str]) -> int:
         return _complain(error.format_message(), error.exit_code, as_json)
     except SharpenError as error:
         return _complain(str(error), error.exit_code, as_json)
+    except SystemExit as error:  # ours return their exit code: code of a task, metric or trainer has left
+        return _complain(f"somebody's own code ended the program with sys.exit({error.code!r})", 1, as_json)
     except (KeyboardInterrupt, click.Abort):
         return _complain("stopped", INTERRUPTED, as_json)
     except BrokenPipeError:

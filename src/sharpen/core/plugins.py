@@ -14,6 +14,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from sharpen.core.errors import UsageError
+from sharpen.core.exits import forbid_exits
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 # What somebody else's module may raise while it is imported or looked at.
 _BROKEN = (
     ArithmeticError, AssertionError, AttributeError, ImportError, LookupError, NameError, NotImplementedError, OSError,
-    RuntimeError, SyntaxError, TypeError, ValueError,
+    RuntimeError, SyntaxError, SystemExit, TypeError, ValueError,
 )  # fmt: skip
 
 
@@ -44,6 +45,7 @@ def _entries(group: str, path: tuple[str, ...], find: Callable[..., Iterable[Ent
 
 def load(entry: EntryPoint) -> object:
     """The object an entry stands for."""
+    forbid_exits()
     with blamed(entry):
         return entry.load()
 

@@ -29,7 +29,7 @@ from sharpen.core.digest import Json
 from sharpen.core.errors import StorageError, in_a_line
 from sharpen.core.usage import NOTHING, Usage
 from sharpen.engine.replay import Story
-from sharpen.files import complete_lines, storage_error, write_json
+from sharpen.files import complete_lines, storage_error, sync_folders, write_json
 from sharpen.ledger.extent import Extent, connect_read_only, find_loss, read_extent
 from sharpen.ledger.store import Ledger
 
@@ -117,6 +117,13 @@ def open_record(folder: Path, story: Story, ledger: Path, *, pay_again: bool) ->
         new = Durable(story.certain, extent, used)
     if new != durable:
         new.write(folder)
+        sync_up_to(folder, ledger.parent)
+
+
+def sync_up_to(folder: Path, top: Path) -> None:
+    """Bring the names of a folder, and of those around it up to `top`, to the disk."""
+    around = [parent for parent in folder.resolve().parents if parent.is_relative_to(top.resolve().parent)]
+    sync_folders(folder, *around)
 
 
 def go_back(story: Story, number: int, ledger: Path, what: str) -> None:

@@ -20,6 +20,7 @@ from types import CodeType, ModuleType
 
 from sharpen.core.digest import digest
 from sharpen.core.errors import SharpenError, UsageError, in_a_line, nearest
+from sharpen.core.exits import forbid_exits
 from sharpen.tasks.own_imports import imported_sources, is_own
 
 
@@ -100,6 +101,7 @@ def _from_file(path: Path, what: str) -> ModuleType:
 def own_code(what: str, path: Path | None = None) -> Iterator[None]:
     """While somebody's own code runs, in the file `path` where it has one: what it raises is a problem that can be told
     beside others, and what it prints stays off standard output."""
+    forbid_exits()
     with redirect_stdout(sys.stderr):
         try:
             yield
