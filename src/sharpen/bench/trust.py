@@ -5,6 +5,7 @@ code its configuration names, and code in a folder that somebody sent is theirs.
 text, of the name in it and of the settings it is given. `train` and `run` remember the uses of their own configuration,
 since the user named it; a configuration that is read back from a run folder is checked against that memory, and a use that
 is not in it has to be allowed by the user, once. Code that has changed since has another digest, and is asked about again.
+To send a key to an address that a run names is such a use.
 
 The memory is one small file per use in `$SHARPEN_STATE/trusted`, else `$XDG_STATE_HOME/sharpen/trusted`, else
 `~/.local/state/sharpen/trusted`. A package that is installed and brings a task or a model through an entry point was chosen
@@ -30,12 +31,14 @@ from sharpen.core.digest import Json, digest
 from sharpen.core.errors import StorageError, UsageError
 from sharpen.core.redact import redact_json
 from sharpen.files import write_json
+from sharpen.models import keys
 from sharpen.tasks import registry as tasks
 from sharpen.tasks.gym import about
 
 SCHEMA_VERSION = 1
 TASK, TRAINER = "task.name", "trainer.name"
 RUNS, READS, WRITES = "runs", "reads", "writes"
+SENDS = f"sends {keys.SHARPEN_KEY} to"
 _RECORD = "record:"
 _REPLAY = "replay/"
 _INSPECT = "inspect/"
@@ -52,6 +55,8 @@ class Use:
     digest: str
 
     def __str__(self) -> str:
+        if self.action == SENDS:
+            return f"{self.setting}: {SENDS} {self.name} (as would naming it in {keys.SHARPEN_BASE})"
         what = f"the module {self.name.rpartition(':')[0]}" if self.path is None else str(self.path)
         return f"{self.setting} {self.name}: {self.action} {what}"
 
@@ -131,7 +136,8 @@ def policy_uses(candidate: Candidate) -> list[Use]:
 def unknown(listed: Iterable[Use]) -> list[Use]:
     """Those of some uses that this user has neither made nor allowed."""
     folder = state_folder() / "trusted"
-    return [use for use in dict.fromkeys(listed) if not (folder / use.digest).is_file()]
+    needed = [use for use in dict.fromkeys(listed) if use.action != SENDS or keys.goes_by_name(use.name)]
+    return [use for use in needed if not (folder / use.digest).is_file()]
 
 
 def has_run(use: Use) -> bool:
@@ -165,12 +171,15 @@ def remember(listed: Iterable[Use]) -> str:
 
 
 def _of_model(setting: str, name: str) -> Iterator[Use]:
-    """A recording is written wherever its name says, and a cassette is read from there."""
+    """A recording is written wherever its name says, and a cassette is read from there. A key that is bound to no address
+    goes to any that is named."""
     while name.startswith(_RECORD):
         path, _, name = name.removeprefix(_RECORD).partition(".jsonl:")
         yield _file(setting, f"{path}.jsonl", WRITES)
     if name.startswith(_REPLAY):
         yield _file(setting, name.removeprefix(_REPLAY).partition("?")[0], READS)
+    if address := keys.address_in(name):
+        yield Use(setting, address, SENDS, None, digest([SCHEMA_VERSION, SENDS, keys.place(address)]))
 
 
 def _file(setting: str, name: str, action: str) -> Use:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from sharpen.bench.config import RunConfig
     from sharpen.bench.evaluate import Files, Report, Wish
     from sharpen.bench.reopening import Home
+    from sharpen.bench.trust import Use
     from sharpen.core.candidate import Candidate
     from sharpen.engine.opening import How, Setup
 
@@ -49,7 +50,7 @@ def command(
     from sharpen.bench import evaluate, layout
     from sharpen.bench.config import load
     from sharpen.bench.runner import build
-    from sharpen.bench.trust import model_uses, policy_uses, uses
+    from sharpen.bench.trust import SENDS, model_uses, policy_uses, uses
     from sharpen.cli.running import Output, fetch_weights
     from sharpen.cli.terminal import say
     from sharpen.core.errors import UsageError
@@ -68,6 +69,7 @@ def command(
     if home is not None:
         stored = load(home.config)
         listed = uses(stored, home.run) if own_task else [*model_uses(stored)]
+        listed = [use for use in listed if use.action != SENDS or _is_asked(use, given)]
         trusting.allow(home.run.path, listed, trust=trust, ask=not output.as_json)
     elif own_task and policy is not None:
         trusting.allow(Path(what), policy_uses(policy), trust=trust, ask=not output.as_json)
@@ -88,6 +90,12 @@ def command(
     report = asyncio.run(_measure(setup, wish, files, how, output.silent))
     _show(report, files, wish, output)
     return 0
+
+
+def _is_asked(use: Use, given: dict[str, Any]) -> bool:
+    """Whether a measurement asks the model that a use is about, rather than one of the command line or none."""
+    option = {"models.target": "model", "models.judge": "judge"}.get(use.setting)
+    return option is not None and given[option] is None
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ names. That a run which somebody sent names none is seen to where such runs are 
 from __future__ import annotations
 
 import os
-from urllib.parse import urlsplit
+from urllib.parse import parse_qs, urlsplit
 
 OPENAI_URL = "https://api.openai.com/v1"
 OPENAI_KEY, OPENAI_BASE = "OPENAI_API_KEY", "OPENAI_BASE_URL"
@@ -34,17 +34,31 @@ def key_variable(url: str) -> str | None:
 
 
 def is_same(url: str, other: str) -> bool:
-    """Whether two addresses are the same endpoint: scheme, host, port and path."""
-    return _place(url) == _place(other)
+    """Whether two addresses are the same endpoint."""
+    return place(url) == place(other)
 
 
-def _place(url: str) -> tuple[str, str, int | None, str]:
+def goes_by_name(url: str) -> bool:
+    """Whether a key would go to an endpoint for no other reason than that it is named."""
+    return key_variable(url) == SHARPEN_KEY and not os.environ.get(SHARPEN_BASE)
+
+
+def address_in(name: str) -> str | None:
+    """The address that a model's name holds; None where it holds none."""
+    if name.startswith(("http://", "https://")):
+        return name.partition("#")[0].partition("?")[0]
+    query = parse_qs(name.partition("?")[2]) if name.startswith("openai/") else {}
+    return query["base_url"][-1] if "base_url" in query else None
+
+
+def place(url: str) -> list[str | int | None]:
+    """What tells an endpoint from another: scheme, host, port and path."""
     parts = urlsplit(url.strip())
     try:
         port = parts.port
     except ValueError:
         port = -1
-    return parts.scheme, parts.hostname or "", port or _PORTS.get(parts.scheme), parts.path.rstrip("/")
+    return [parts.scheme, parts.hostname or "", port or _PORTS.get(parts.scheme), parts.path.rstrip("/")]
 
 
 def advise() -> str:
