@@ -84,6 +84,27 @@ def test_a_training_killed_again_and_again_stays_within_its_cap(tmp_path: Path, 
     assert 60 < billed <= 150
 
 
+def story(folder: Path) -> list[dict[str, object]]:
+    [path] = folder.glob("*/jobs/*/events.jsonl")
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    return [{name: value for name, value in line.items() if name != "clock"} for line in lines]
+
+
+@pytest.mark.slow
+def test_lost_calls_change_nothing_where_the_cap_has_room_for_them(tmp_path: Path) -> None:
+    words = ("--limit", "24", "--budget", "calls=400", "--steps", "2", "-q")
+    with FakeEndpoint(answer_with(script("rules")), latency=0.02).in_thread() as server:
+        train = ("train", "codebook", "--model", f"{server.url}#m", *words)
+        start(tmp_path, *train, "--runs", "undisturbed").wait()
+        asked = server.billed
+        kill_after(start(tmp_path, *train, "--runs", "killed"), server, 20)
+        for calls in (25, 15):
+            kill_after(start(tmp_path, "resume", "latest", "-q", "--runs", "killed"), server, calls)
+        start(tmp_path, "resume", "latest", "-q", "--runs", "killed").wait()
+        assert server.billed - asked > asked, "some calls were lost"
+    assert story(tmp_path / "undisturbed") == story(tmp_path / "killed")
+
+
 @pytest.mark.slow
 def test_a_total_counts_what_killed_jobs_paid_however_often_the_study_is_run(tmp_path: Path) -> None:
     """Every job is killed while all its calls are out, and leaves nothing in its story."""
