@@ -8,6 +8,7 @@ that differs, the training itself would have gone another way.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -54,9 +55,10 @@ def redecide(lines: Sequence[Line], gate: Gate) -> list[Redecided]:
     found: list[Redecided] = []
     for line in lines:
         if line["type"] == "measured":
-            known.add(line["groups"])
+            known.add(line["groups"], fresh=line["purpose"] == "gate")
         elif line["type"] == "decided":
             found.append(_taken_again(line, known, gate, repeatable, len(found), planned))
+            known.settle()
     return found
 
 
@@ -67,8 +69,14 @@ class _Known:
         self._metric = metric
         self._deciding = deciding
         self._scores: dict[str, dict[str, dict[int, float | None]]] = {}
+        self._fresh: Counter[tuple[str, str]] = Counter()
+        """By candidate and item: how many of its draws were made for the decision at hand."""
 
-    def add(self, groups: Sequence[Line]) -> None:
+    def settle(self) -> None:
+        """A decision was taken: what was drawn for it is stored from now on."""
+        self._fresh.clear()
+
+    def add(self, groups: Sequence[Line], *, fresh: bool) -> None:
         for group in groups:
             hard, soft = group["hard"], group["soft"] or group["hard"]
             mine = self._scores.setdefault(group["candidate"], {})
@@ -77,10 +85,20 @@ class _Known:
                     continue
                 score = None if first is None or second is None else self._metric.of(first, second)
                 mine.setdefault(item, {})[group["sample"]] = score
+                self._fresh[group["candidate"], item] += fresh
 
     def pairs(self, new: str, old: str) -> list[Pair]:
         ours, theirs = self._scores.get(new, {}), self._scores.get(old, {})
-        return [Pair(_row(ours[item]), _row(theirs[item])) for item in theirs if item in ours]
+        return [
+            Pair(
+                _row(ours[item]),
+                _row(theirs[item]),
+                len(ours[item]) - self._fresh[new, item],
+                max(1, len(theirs[item]) - self._fresh[old, item]),
+            )
+            for item in theirs
+            if item in ours
+        ]
 
 
 def _names(group: Line) -> list[str]:

@@ -264,14 +264,14 @@ def _contests(parts: Parts) -> list[Contest]:
     level, draws = float(getattr(gate, "alpha", 0.05)), 1
     if isinstance(gate, Sequential):
         level = gate.level(0, doctor_estimate.planned(params, len(parts.setup.splits.train)).steps)
-        draws = 1 + gate.confirmations if parts.setup.sampling.seed is not None else 1
+        draws = int(gate.most_pairs(parts.setup.sampling.seed is not None))
     # The last word is a two-sided interval of 95 %.
     return [Contest("val", _deciding(parts), level, draws), Contest("test", len(parts.setup.splits.test), 0.025)]
 
 
 def _deciding(parts: Parts) -> int:
     val = len(parts.setup.splits.val)
-    return val if parts.setup.sampling.seed is not None else val - parts.trainer.held_back(val)
+    return val - parts.trainer.held_back(val)
 
 
 def _gate(params: ReflACTParams) -> Gate:

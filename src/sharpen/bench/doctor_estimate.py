@@ -105,7 +105,7 @@ def estimate(params: ReflACTParams, gate: Gate, ground: Ground, pace: Pace, aski
     screens = list(_screens(params, min(params.screen_items, ground.train)))
     rounds = _GATE_ROUNDS if isinstance(gate, Sequential) else 1
     gating = [math.ceil(ground.deciding / rounds)] * rounds
-    deepest = 2 * (1 + gate.redraws) if isinstance(gate, Sequential) and ground.repeatable else 1
+    deepest = _most_passes(gate, ground)
     step = _rollouts([plan.items, *screens, *gating], pace)
     utmost = _rollouts([plan.items, *screens, *(gating * deepest)], pace)
     epoch = epoch_most = _rollouts([], pace)
@@ -120,6 +120,13 @@ def estimate(params: ReflACTParams, gate: Gate, ground: Ground, pace: Pace, aski
     most = utmost.times(plan.steps) + epoch_most.times(plan.epochs) + once + promote
     most += _rollouts([ground.closing[1]], pace)
     return Estimate(plan.steps, step, once, closing, about, most, asking is not None)
+
+
+def _most_passes(gate: Gate, ground: Ground) -> int:
+    """Passes over the deciding items that one decision takes at most."""
+    if not isinstance(gate, Sequential) or not ground.repeatable:
+        return 1
+    return math.ceil(2 * gate.most_pairs(True)) + 1
 
 
 @dataclass(frozen=True)

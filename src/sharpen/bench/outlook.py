@@ -119,7 +119,7 @@ def _reflact(job: Planned, params: ReflACTParams, one: _Rollout, closing: int) -
 def _ground(job: Planned) -> Ground:
     setup = job.parts.setup
     repeatable, val = setup.sampling.seed is not None, len(setup.splits.val)
-    deciding = val if repeatable else val - job.parts.trainer.held_back(val)
+    deciding = val - job.parts.trainer.held_back(val)
     asks = "optimizer" in setup.models
     return Ground(len(setup.splits.train), deciding, len(setup.initial.parts), repeatable, asks)
 

@@ -1,6 +1,6 @@
 """Between a gate, which is pure, and the job, which pays: fetch what the gate asks for until it decides.
 
-What this job has measured before is shown to the gate from the start and costs nothing: the incumbent's stored outcomes
+What this job has measured before is shown to the gate from the start, as stored, and costs nothing: the incumbent's outcomes
 above all. Failed draws are shown as None, so that the gate can do without them.
 """
 
@@ -18,8 +18,6 @@ from sharpen.engine.metric import HARD, Metric, mean_of
 from sharpen.gates.base import Draw, Evidence, Gate, Pair, Verdict
 
 NEW, OLD = "new", "old"
-_FEW = 8
-"""More samples of one item than this are not looked for in what is known; gates start from the first ones."""
 
 
 @dataclass(frozen=True)
@@ -40,9 +38,12 @@ class _Arms:
         self.draws: dict[str, list[list[float | None]]] = {}
         for arm, candidate in self.candidates.items():
             self.draws[arm] = [_known_draws(job, candidate, item, metric) for item in items]
+        # Outcomes the incumbent does not have yet are drawn first of all, and are stored ones from then on.
+        self.stored = [(len(new), max(1, len(old))) for new, old in zip(self.draws[NEW], self.draws[OLD], strict=True)]
 
     def pairs(self) -> tuple[Pair, ...]:
-        return tuple(Pair(tuple(new), tuple(old)) for new, old in zip(self.draws[NEW], self.draws[OLD], strict=True))
+        rows = zip(self.draws[NEW], self.draws[OLD], self.stored, strict=True)
+        return tuple(Pair(tuple(new), tuple(old), *stored) for new, old, stored in rows)
 
     def groups(self, wanted: Sequence[Draw]) -> list[tuple[str, list[int], Group]]:
         """The gate's wishes as measurements: one group per arm and sample number."""
@@ -99,8 +100,8 @@ async def compare(
 
 def _known_draws(job: Job, candidate: Candidate, item: Item, metric: Metric) -> list[float | None]:
     draws: list[float | None] = []
-    for sample in range(_FEW if job.repeatable else 1):
-        known = job.known(candidate, item, sample)
+    while job.repeatable or not draws:
+        known = job.known(candidate, item, len(draws))
         if known is None:
             break
         draws.append(metric.of(*known))

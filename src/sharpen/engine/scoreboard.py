@@ -130,6 +130,19 @@ class Wishes:
         group = self.groups[index]
         return group, group.items[place - self._starts[index]]
 
+    def in_turns(self, places: Sequence[int]) -> Sequence[int]:
+        """The same places so that the groups take turns, item by item, and at being first: what is compared is measured side
+        by side, and an endpoint that changes meanwhile favours nobody."""
+        if len(self._groups) < 2:
+            return places
+
+        def turn(place: int) -> tuple[int, int]:
+            group = bisect_right(self._starts, place) - 1
+            item = place - self._starts[group]
+            return item, -group if item % 2 else group
+
+        return array("i", sorted(places, key=turn))
+
     def by_group(self) -> list[tuple[Group, array[int]]]:
         """Each group with the numbers of its rollouts, in item order."""
         pieces = zip(self.groups, self._starts, self._starts[1:], strict=False)

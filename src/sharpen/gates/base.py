@@ -2,10 +2,11 @@
 
 A gate is pure. It never sees a model, a clock or a random generator; the job fetches what it asks for and calls it
 again with everything known so far, until it gives a `Verdict`. `Evidence.pairs` has one entry per validation item, in item
-order, whether or not anything is known of it yet; draws of one arm are in the order of their sample numbers. Sample 0 of
-the old arm may be there from the start: the incumbent's stored outcomes, which helped to choose it and are therefore
-likely to flatter it. A draw that failed for a reason that is not the agent's is `None`, and asking for it again is
-pointless.
+order, whether or not anything is known of it yet; draws of one arm are in the order of their sample numbers.
+
+Draws that were there before the decision are *stored*: the incumbent's outcomes above all. They helped to choose it and
+flatter it, or they date from before the endpoint changed. A gate that claims a proof rests it on fresh draws alone. A draw
+that failed for a reason that is not the agent's is `None`, and asking for it again is pointless.
 """
 
 from __future__ import annotations
@@ -16,21 +17,26 @@ from typing import Protocol
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """The scores (0..1) drawn so far on one item, by sample number, for both arms."""
+    """The scores (0..1) drawn so far on one item, by sample number, for both arms; the first `stored_new` and `stored_old`
+    of them before the decision began."""
 
     new: tuple[float | None, ...] = ()
     old: tuple[float | None, ...] = ()
+    stored_new: int = 0
+    stored_old: int = 1
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
     """All a gate may look at. `repeatable` is False where a model gives the same answer every time, so that a second draw
-    on an item tells nothing; `decision` counts the verdicts given before in this run, `planned` how many are expected."""
+    on an item tells nothing; `decision` counts the verdicts given before in this run, `planned` how many are expected.
+    `groups` names for each item the group it belongs to, where items of a group are known to succeed and fail together."""
 
     pairs: tuple[Pair, ...]
     repeatable: bool
     decision: int = 0
     planned: int = 1
+    groups: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +50,7 @@ class Draw:
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """More evidence, please."""
+    """More evidence, please. Draws are made in this order, as far as they are not made side by side."""
 
     draws: tuple[Draw, ...]
 
@@ -59,7 +65,7 @@ class Verdict:
     low: float | None = None
     high: float | None = None
     evidence: float | None = None
-    """The gate's own measure of evidence: an e-value for the sequential gate, a p-value for the fixed ones."""
+    """The p-value the decision rests on; None where the gate tests nothing."""
 
 
 class Gate(Protocol):

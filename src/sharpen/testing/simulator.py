@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from sharpen.core.candidate import Candidate
 from sharpen.core.chat import Message, Request
@@ -106,11 +106,14 @@ class Scenario:
     def effect(self) -> float:
         return (sum(self.new) - sum(self.old)) / len(self.new)
 
-    def draw(self, arm: str, item: int, stream: Stream) -> float:
-        mean = (self.new if arm == "new" else self.old)[item]
+    def draw(self, arm: str, item: int, stream: Stream, shift: float = 0.0, luck: float | None = None) -> float:
+        """One draw. `shift` is added to the mean: what has become of the endpoint since. `luck`, in 0..1, takes the place of
+        a random number where several items share it."""
+        mean = (self.new if arm == "new" else self.old)[item] + shift
+        luck = stream.random() if luck is None else luck
         if self.spread is None:
-            return float(stream.random() < mean)
-        return max(0.0, min(1.0, mean + self.spread * (2.0 * stream.random() - 1.0)))
+            return float(luck < mean)
+        return max(0.0, min(1.0, mean + self.spread * (2.0 * luck - 1.0)))
 
 
 def scenario(
@@ -149,9 +152,9 @@ def play(
     old = [list(pair.old) for pair in evidence.pairs]
     rollouts = 0
     for rounds in range(_MOST_ROUNDS):
-        pairs = tuple(Pair(tuple(n), tuple(o)) for n, o in zip(new, old, strict=True))
-        now = Evidence(pairs, evidence.repeatable, evidence.decision, evidence.planned)
-        answer = gate.decide(now)
+        rows = zip(new, old, evidence.pairs, strict=True)
+        pairs = tuple(replace(pair, new=tuple(n), old=tuple(o)) for n, o, pair in rows)
+        answer = gate.decide(replace(evidence, pairs=pairs))
         if isinstance(answer, Verdict):
             return Played(answer, pairs, rollouts, rounds)
         _serve(answer, fetch, new, old)
@@ -190,16 +193,35 @@ class Decisions:
         return self.accepted / self.runs
 
 
+@dataclass(frozen=True, slots=True)
+class Awkward:
+    """What makes a decision harder than fresh draws of a steady endpoint. The incumbent's stored outcomes are the best of
+    `lucky` passes, as they are when it was chosen for them, and date from a time when every mean was `stale` lower; every
+    mean moves by `drift` per pass of draws. Items of a group, `group` in a row, share their luck in every draw; the gate is
+    told of the groups."""
+
+    lucky: int = 1
+    stale: float = 0.0
+    drift: float = 0.0
+    group: int = 1
+
+
 def simulate_decisions(
-    gate: Gate, truth: Scenario, *, runs: int = 400, seed: int = 0, repeatable: bool = True, lucky: int = 1
+    gate: Gate,
+    truth: Scenario,
+    *,
+    runs: int = 400,
+    seed: int = 0,
+    repeatable: bool = True,
+    lucky: int = 1,
+    awkward: Awkward | None = None,
 ) -> Decisions:
-    """How often `gate` accepts and what it spends. The incumbent's outcomes are stored once per decision: the best of
-    `lucky` passes, as they are when it was chosen for them. Where draws can't be repeated, an item has one outcome per
-    arm, and `truth` says how those outcomes came about."""
+    """How often `gate` accepts and what it spends. The incumbent's outcomes are stored once per decision. Where draws can't
+    be repeated, an item has one outcome per arm, and `truth` says how those outcomes came about."""
     rollouts = rounds = accepted = 0
     verdicts = []
     for run in range(runs):
-        played = _decision(gate, truth, Stream(seed, "decision", run), repeatable, lucky)
+        played = _decision(gate, truth, Stream(seed, "decision", run), repeatable, awkward or Awkward(lucky))
         accepted += played.verdict.accepted
         rollouts += played.rollouts
         rounds += played.rounds
@@ -207,14 +229,31 @@ def simulate_decisions(
     return Decisions(accepted, runs, rollouts / runs / len(truth.new), rounds / runs, tuple(verdicts))
 
 
-def _decision(gate: Gate, truth: Scenario, stream: Stream, repeatable: bool, lucky: int) -> Played:
+def _decision(gate: Gate, truth: Scenario, stream: Stream, repeatable: bool, awkward: Awkward) -> Played:
     # The order of items must mean nothing, since a gate's own order is the same in every run.
-    places = stream.shuffled(range(len(truth.new)))
-    stored = max(([truth.draw("old", i, stream) for i in places] for _ in range(lucky)), key=sum)
+    items = len(truth.new)
+    places = stream.shuffled(range(items))
+    shared: dict[tuple[str, int, int], float] = {}
+    drawn = 0
+
+    def luck(arm: str, item: int, sample: int) -> float | None:
+        if awkward.group == 1:
+            return None
+        key = (arm, item // awkward.group, sample)
+        return shared.setdefault(key, stream.random())
 
     def fetch(draw: Draw) -> float:
+        nonlocal drawn
         if draw.sample > 0 and not repeatable:
             raise AssertionError(f"{draw} repeats a draw where that tells nothing")
-        return truth.draw(draw.arm, places[draw.item], stream)
+        drawn += 1
+        shift = awkward.drift * drawn / items
+        item = places[draw.item]
+        return truth.draw(draw.arm, item, stream, shift, luck(draw.arm, item, draw.sample))
 
-    return play(gate, fetch, Evidence(tuple(Pair((), (score,)) for score in stored), repeatable))
+    def stored(number: int) -> list[float]:
+        return [truth.draw("old", i, stream, -awkward.stale, luck("old", i, -number)) for i in places]
+
+    best = max((stored(number) for number in range(1, awkward.lucky + 1)), key=sum)
+    groups = None if awkward.group == 1 else tuple(str(place // awkward.group) for place in places)
+    return play(gate, fetch, Evidence(tuple(Pair((), (score,)) for score in best), repeatable, groups=groups))

@@ -31,7 +31,7 @@ class Trained:
     best_step: int
     raw: float | None
     held_back: Sequence[Item] = ()
-    """Val items nothing was decided on, kept for confirming the best where models are deterministic."""
+    """Val items nothing was decided on, kept for confirming the best."""
     out_of_budget: bool = False
     metric: Metric = HARD
     """What `raw` is measured in; the confirmed score is too. The test is always on hard scores."""
@@ -89,7 +89,7 @@ class Trainer:
 
     def closing_rollouts(self, splits: Splits, *, repeatable: bool) -> int:
         """Rollouts the closing measurement may need: all three candidates on test, and two where the best is confirmed."""
-        confirming = len(splits.val) if repeatable else self.held_back(len(splits.val))
+        confirming = self.held_back(len(splits.val)) or (len(splits.val) if repeatable else 0)
         return 3 * len(splits.test) + 2 * confirming
 
     def effort(self, ground: Ground) -> Effort | None:
@@ -97,5 +97,5 @@ class Trainer:
         return None
 
     def held_back(self, val: int) -> int:
-        """How many of so many val items are kept for confirming the best, where models are deterministic."""
+        """How many of so many val items are kept for confirming the best."""
         return 0

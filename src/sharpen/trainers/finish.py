@@ -1,9 +1,10 @@
 """The closing measurement, the same for every trainer: confirm the best where selection had no hand, then test.
 
-The score a candidate was chosen by flatters it. So the best is measured again before its score is reported: with fresh
-samples where the model may answer differently, else on val items that were held back. Then the initial, the best and the
-final candidate are measured on the test split, which nothing before has seen, and compared in pairs. Where the budget has
-no room for a final candidate that is not the best one, training ends with the best one.
+The score a candidate was chosen by flatters it. So the best is measured again before its score is reported: on val items
+that were held back. Where none were, and the model may answer differently, it is measured with fresh samples of the same
+items, and that is said: it still flatters what was chosen to suit them. Then the initial, the best and the final candidate
+are measured on the test split, which nothing before has seen, and compared in pairs. Where the budget has no room for a
+final candidate that is not the best one, training ends with the best one.
 """
 
 from __future__ import annotations
@@ -48,9 +49,10 @@ async def finish(job: Job, trained: Trained, *, step: int) -> bool:
 
 
 async def _confirm(job: Job, trained: Trained) -> BestConfirmed:
-    items: Sequence[Item] = job.splits.val if job.repeatable else trained.held_back
-    sample = FRESH_SAMPLE if job.repeatable else 0
-    how = "fresh samples of val" if job.repeatable else "val items held back"
+    items: Sequence[Item] = trained.held_back
+    sample, how = 0, "val items held back"
+    if not items and job.repeatable:
+        items, sample, how = job.splits.val, FRESH_SAMPLE, "fresh samples of the val items it was chosen on"
     if not items:
         event = BestConfirmed(trained.best.digest, "no val items to spare", 0, trained.raw, *[None] * 4)
     else:

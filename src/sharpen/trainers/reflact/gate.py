@@ -1,7 +1,7 @@
 """Stage 6, gate: which val items decide. The verdict itself is the gate's (`sharpen.gates`), fetched by `job.compare`.
 
-Where the models are deterministic, drawing again tells nothing new, so a part of val is held back: nothing is decided on
-it, and the best is confirmed there in the end.
+A part of val is held back: nothing is decided on it, and the best is confirmed there in the end. Drawing the deciding items
+again would not do: even where answers vary, the best was chosen because it suits those items.
 """
 
 from __future__ import annotations
@@ -29,8 +29,19 @@ def held_back(val: int, share: float) -> int:
 def split_val(job: Job, share: float) -> ValSplit:
     """The val items decisions rest on, and those kept for confirming."""
     val = job.splits.val
-    count = 0 if job.repeatable else held_back(len(val), share)
+    count = held_back(len(val), share)
     if count == 0:
         return ValSplit(val, ())
     kept = {item.id for item in job.rng("held back").sample(val, count)}
     return ValSplit(tuple(item for item in val if item.id not in kept), tuple(item for item in val if item.id in kept))
+
+
+def unconfirmed(job: Job, split: ValSplit) -> list[str]:
+    """What is to be said where no val items are held back."""
+    if split.held_back:
+        return []
+    if job.repeatable:
+        return [
+            "val is too small to hold items back: the best is confirmed by fresh samples of the items it was chosen on"
+        ]
+    return ["val is too small to hold items back: the best score can't be confirmed"]

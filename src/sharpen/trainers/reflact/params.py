@@ -103,9 +103,7 @@ class ReflACTParams(ProposalParams):
     skill_aware: bool = Field(False, description="Tell lapses from defects of the skill; lapses become notes.")
     appendix_source: Literal["both", "failure_only"] = Field("both", description="Whose readers may write notes.")
     consolidate_threshold: int = Field(20, ge=0, description="More notes than this are made fewer; 0: never.")
-    confirm_share: float = Field(
-        0.34, ge=0.0, le=0.8, description="Share of val held back to confirm the best, where models are deterministic."
-    )
+    confirm_share: float = Field(0.34, ge=0.0, le=0.8, description="Share of val held back to confirm the best.")
 
     @model_validator(mode="before")
     @classmethod

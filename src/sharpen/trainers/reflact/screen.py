@@ -22,7 +22,7 @@ from sharpen.core.item import Item
 from sharpen.engine.evaluation import Group
 from sharpen.engine.job import Job
 from sharpen.engine.metric import HARD, Metric
-from sharpen.gates.paired import sign_flip_p
+from sharpen.gates.bounded_mean import p_value
 from sharpen.skill import examples
 from sharpen.trainers.reflact.rollout import FULL_MARKS
 from sharpen.trainers.reflact.update import Update
@@ -115,7 +115,7 @@ class _Entrant:
     def clearly_ahead(self, of: _Entrant) -> bool:
         """Whether it did so much better than the other on the same items that chance hardly does it."""
         pairs = zip((*self.failing, *self.others), (*of.failing, *of.others), strict=True)
-        return sign_flip_p([a - b for a, b in pairs if a is not None and b is not None]) <= _CLEAR
+        return p_value([a - b for a, b in pairs if a is not None and b is not None]) <= _CLEAR
 
 
 async def compete(

@@ -23,7 +23,7 @@ from sharpen.skill.edits import Limits
 from sharpen.skill.leaks import LeakIndex
 from sharpen.trainers.reflact.desk import Desk
 from sharpen.trainers.reflact.events import Planned
-from sharpen.trainers.reflact.gate import split_val
+from sharpen.trainers.reflact.gate import split_val, unconfirmed
 from sharpen.trainers.reflact.memory import Memory
 from sharpen.trainers.reflact.modes import MODES
 from sharpen.trainers.reflact.params import ReflACTParams
@@ -153,9 +153,7 @@ class Training:
                 f"the gate {self.gate.name} can't prove anything on fewer than {_FEWEST} items, and val has "
                 f"{len(self.val.deciding)} to decide on: nothing will be accepted; use the gate strict or another trainer"
             )
-        if not self.val.held_back and not self.job.repeatable:
-            remarks.append("val is too small to hold items back: the best score can't be confirmed")
-        return remarks
+        return remarks + unconfirmed(self.job, self.val)
 
 
 def check(params: ReflACTParams, splits: Splits, initial: Candidate, *, optimizer: bool) -> None:

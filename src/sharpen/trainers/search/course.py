@@ -24,7 +24,7 @@ from sharpen.skill.document import regions
 from sharpen.stats.paired import paired_difference
 from sharpen.trainers.base import Trained, Trainer
 from sharpen.trainers.reflact.events import Planned, StepDone
-from sharpen.trainers.reflact.gate import ValSplit, held_back, split_val
+from sharpen.trainers.reflact.gate import ValSplit, held_back, split_val, unconfirmed
 
 _LEVEL = 0.9
 """How sure the interval beside an effect is: as sure as those of gates."""
@@ -37,9 +37,7 @@ class CourseParams(BaseModel):
 
     gate_metric: Literal["hard", "soft", "mixed"] = Field("hard", description="The score candidates are chosen by.")
     gate_mixed_weight: float = Field(0.5, ge=0.0, le=1.0, description="Weight of soft in the mixed score.")
-    confirm_share: float = Field(
-        0.34, ge=0.0, le=0.8, description="Share of val held back to confirm the best, where models are deterministic."
-    )
+    confirm_share: float = Field(0.34, ge=0.0, le=0.8, description="Share of val held back to confirm the best.")
 
     @property
     def metric(self) -> Metric:
@@ -84,11 +82,9 @@ class Course:
 
     def open(self, steps: int, per_epoch: int, items: int, remarks: Sequence[str] = ()) -> None:
         """Say what the settings come to for this task."""
-        job, told = self.job, list(remarks)
-        if not self.val.held_back and not job.repeatable:
-            told.append("val is too small to hold items back: the best score can't be confirmed")
+        job, all_remarks = self.job, [*remarks, *unconfirmed(self.job, self.val)]
         job.progress.steps = steps
-        job.emit(Planned(steps, per_epoch, items, len(self.val.deciding), len(self.val.held_back), told))
+        job.emit(Planned(steps, per_epoch, items, len(self.val.deciding), len(self.val.held_back), all_remarks))
         job.checkpoint(job.initial, 0, {})
 
     async def measure(self, candidates: Sequence[Candidate], purpose: str) -> list[float | None]:

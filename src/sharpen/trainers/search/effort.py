@@ -76,5 +76,5 @@ def _admitting(plan: Plan, params: SearchParams, ground: Ground) -> int:
     if not plan.by_gate:
         return 0
     gate = gates.get(plan.acceptance, plan.gate_params)
-    draws = 1 + gate.redraws if isinstance(gate, Sequential) and ground.repeatable else 1
-    return 2 * draws * ground.deciding
+    pairs = gate.most_pairs(ground.repeatable) if isinstance(gate, Sequential) else 1.0
+    return math.ceil(2 * pairs * ground.deciding)
