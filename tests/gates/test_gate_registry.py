@@ -39,12 +39,11 @@ def test_an_unknown_setting_names_the_nearest() -> None:
         ("paired", {"alpha": "much"}, "alpha must be a number"),
         ("sequential", {"alpha": 1.0}, "alpha must lie between 0 and 1"),
         ("sequential", {"alpha": None}, "alpha must be a number"),
-        ("sequential", {"direction": -0.1}, "direction must lie between 0 and 1"),
+        ("sequential", {"passes": 0.5}, "passes must lie in 1..100"),
         ("sequential", {"alpha_spending": "all"}, "alpha_spending is 'decision' or 'run'"),
         ("sequential", {"worthwhile": 1.5}, "worthwhile must lie in 0..1"),
         ("sequential", {"block": -1}, "block must be 0"),
         ("sequential", {"block": 2.5}, "block must be a whole number"),
-        ("sequential", {"confirmations": 5}, "confirmations must lie in 1..redraws"),
     ],
 )
 def test_settings_out_of_range_are_refused(name: str, params: dict[str, object], message: str) -> None:

@@ -133,7 +133,7 @@ class Wishes:
     def in_turns(self, places: Sequence[int]) -> Sequence[int]:
         """The same places so that the groups take turns, item by item, and at being first: what is compared is measured side
         by side, and an endpoint that changes meanwhile favours nobody."""
-        if len(self._groups) < 2:
+        if len(self.groups) < 2:
             return places
 
         def turn(place: int) -> tuple[int, int]:

@@ -14,27 +14,19 @@ NEW, OLD = "new", "old"
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """One item as the gate sees it. Fresh draws were made for this decision; stored ones were there before."""
+    """One item as the gate sees it. Fresh draws were made for this decision; stored ones were there before. Where a draw
+    can't be repeated, the first one of each arm is all there is, and counts as both."""
 
     item: int
     pair: Pair
     repeatable: bool
-
-    @property
-    def new(self) -> tuple[float | None, ...]:
-        """The new arm's draws that count. Where a draw can't be repeated, the first one is all there is."""
-        return self.pair.new[self.pair.stored_new :] if self.repeatable else self.pair.new[:1]
-
-    @property
-    def old(self) -> tuple[float | None, ...]:
-        return self.pair.old[self.pair.stored_old :] if self.repeatable else self.pair.old[:1]
-
-    @property
-    def stored(self) -> float | None:
-        """The incumbent's mean score before the decision; None where there is none."""
-        draws = self.pair.old[: self.pair.stored_old] if self.repeatable else self.pair.old[:1]
-        scores = [score for score in draws if score is not None]
-        return sum(scores) / len(scores) if scores else None
+    new: tuple[float | None, ...]
+    """The new arm's fresh draws."""
+    old: tuple[float | None, ...]
+    stored_draws: tuple[float | None, ...]
+    """The incumbent's scores from before the decision."""
+    stored: float | None
+    """Their mean; None where there is none."""
 
     def difference(self, number: int) -> float | None:
         """New less old, of fresh pair `number`; None where one of them is missing or failed."""
@@ -61,7 +53,15 @@ class Reading:
 
 
 def read(pairs: Sequence[Pair], repeatable: bool) -> list[Reading]:
-    return [Reading(item, pair, repeatable) for item, pair in enumerate(pairs)]
+    return [_reading(item, pair, repeatable) for item, pair in enumerate(pairs)]
+
+
+def _reading(item: int, pair: Pair, repeatable: bool) -> Reading:
+    new, old, stored = pair.new[:1], pair.old[:1], pair.old[:1]
+    if repeatable:
+        new, old, stored = pair.new[pair.stored_new :], pair.old[pair.stored_old :], pair.old[: pair.stored_old]
+    scores = [score for score in stored if score is not None]
+    return Reading(item, pair, repeatable, new, old, stored, sum(scores) / len(scores) if scores else None)
 
 
 def flatten(draws: Iterable[Iterable[Draw]]) -> tuple[Draw, ...]:

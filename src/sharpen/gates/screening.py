@@ -23,6 +23,8 @@ from sharpen.gates.readings import Reading, flatten
 
 LARGE = 0.5
 """Scores below it are failures, and differences from here on are gains that can be seen on one item."""
+_NEARLY, _MOST = 0.05, 0.8
+"""How close to none or full marks a score counts as that, and the share of such scores that makes a task all or nothing."""
 _ECHOES = 3
 _FEW = 2
 """Gains that came back are drawn again, up to `_ECHOES` times, while there are at most so many: then one may be luck."""
@@ -32,6 +34,8 @@ _CLEAR = 0.5
 """Standard deviations by which gains must stand out for the proof to begin before all failures were tried."""
 _NOISY, _FEWEST_GAINS = 0.5, 4
 """The share of echoes in which the arms differ from which on a task counts as noisy, and the gains it takes to tell."""
+_PLENTY = 8.0
+"""Where gains alone would be so many times surer than a proof asks for, what may have been lost is looked at."""
 _HIDDEN = 1.28
 """Standard deviations above the seen number of gains that may still be found, where draws can't be repeated."""
 
@@ -50,7 +54,7 @@ def screen(readings: Sequence[Reading], worthwhile: float, block: int, level: fl
     if unknown:
         return Screened(draws=unknown)
     failing = [r for r in readings if r.stored is not None and r.stored < LARGE]
-    if _begun(readings, failing) or not _told_by_failures(readings, failing):
+    if _begun(readings, failing) or not _all_or_nothing(readings):
         return Screened()
     if not failing:
         return Screened("there is nothing to gain: the current candidate has full marks on all items")
@@ -67,10 +71,10 @@ def _begun(readings: Sequence[Reading], failing: Sequence[Reading]) -> bool:
     return any((r.new and r.item not in failures) or (repeatable and r.old and not _gained(r)) for r in readings)
 
 
-def _told_by_failures(readings: Sequence[Reading], failing: Sequence[Reading]) -> bool:
-    """Whether what there is to gain lies with items that fail, and not with marks a little short of full."""
-    room = [(1.0 - r.stored if r.stored is not None else 0.0) for r in readings]
-    return 2.0 * sum(1.0 - (r.stored or 0.0) for r in failing) >= sum(room)
+def _all_or_nothing(readings: Sequence[Reading]) -> bool:
+    """Whether most scores are full marks or none. Gains in graded scores do not show on one item."""
+    stored = [score for r in readings for score in r.stored_draws if score is not None]
+    return sum(min(score, 1.0 - score) <= _NEARLY for score in stored) >= _MOST * len(stored)
 
 
 def _gained(reading: Reading) -> bool:
@@ -151,7 +155,7 @@ class _State:
         hoped = gains + (gains + _HIDDEN * math.sqrt(gains + _HIDDEN**2 / 4) + _HIDDEN**2 / 2) * rest
         if self.tried and (hoped < self.worthwhile or binomial_tail(math.floor(hoped), math.floor(hoped)) > level):
             return self.futile()
-        if len(self.tried) == len(self.failing):
+        if len(self.tried) == len(self.failing) or binomial_tail(gains, gains) <= level / _PLENTY:
             return Screened()
         return self.next_block(block)
 

@@ -44,7 +44,7 @@ def test_what_is_vouched_for_is_truly_better_and_its_honest_score_is_near_the_tr
     truth = task.true_score(ran.saved("best"))
     assert truth >= task.true_score(task.seed()) + 0.15
     (confirmed,) = ran.told("best_confirmed")
-    assert confirmed["how"] == "fresh samples of val" and abs(confirmed["value"] - truth) < 0.15
+    assert confirmed["how"] == "val items held back" and abs(confirmed["value"] - truth) < 0.15
 
 
 @pytest.mark.parametrize("name", POOLS)

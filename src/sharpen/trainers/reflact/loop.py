@@ -40,7 +40,7 @@ class ReflACT(Trainer):
     """Improves a skill by reflecting on rollouts and making few, exact edits that must prove themselves on val."""
 
     name = "reflact"
-    version = "5"
+    version = "6"
     description = "rollouts, reflection and bounded edits behind a validation gate"
     Params = ReflACTParams
     params: ReflACTParams

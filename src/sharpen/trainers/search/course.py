@@ -47,6 +47,7 @@ class CourseParams(BaseModel):
 class CourseTrainer(Trainer):
     """A trainer that chooses by the score on val."""
 
+    version = "2"
     params: CourseParams
     learns: ClassVar[bool] = True
     """Whether it needs train items."""
