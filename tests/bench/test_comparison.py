@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import csv
+import io
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -169,21 +173,74 @@ class TestSeveral:
             return Arm(name, tuple(run(s, 0.5 + 0.1 * s + by, task=task) for task in "xy" for s in range(seeds)))
 
         few = compared(constant("a", 0.0, 2), constant("b", 0.01, 2), margin=0.05)
-        assert few.pooled is not None and few.pooled.p == pytest.approx(2 / 2**4)
+        assert few.pooled is not None and few.pooled.p == pytest.approx(2 / 2**2)
         assert few.verdict == Verdict.OPEN
-        assert "p = 0.125, 4 pairs in all" in comparison.sentence(few)
-        assert comparison.family([few]).endswith("by turning signs, since no task has any spread.")
+        assert "p = 0.500, 2 seeds, each over its tasks" in comparison.sentence(few)
+        assert comparison.family([few]).endswith("runs of one seed on several tasks are averaged.")
         many = compared(constant("a", 0.0, 6), constant("b", 0.01, 6))
-        assert many.verdict == Verdict.BETTER and many.p == pytest.approx(2 / 2**12)
+        assert many.verdict == Verdict.BETTER and many.p == pytest.approx(2 / 2**6)
         flat = [Arm(n, tuple(run(s, v, task=t) for t in "xy" for s in range(2))) for n, v in (("a", 0.5), ("b", 0.6))]
         apart = compared(*flat, pairs="none")
-        assert apart.p == pytest.approx(2 / 2**4) and apart.verdict == Verdict.OPEN
-        assert "4 against 4 runs in all" in comparison.sentence(apart)
+        assert apart.p == pytest.approx(1 / 3) and apart.verdict == Verdict.OPEN
+        assert "2 against 2 seeds, each over its tasks" in comparison.sentence(apart)
+
+    @pytest.mark.parametrize("pairs", ["auto", "none"])
+    def test_tasks_of_one_seed_are_not_taken_as_independent(self, pairs: str) -> None:
+        rng, trials, false = np.random.default_rng(3), 25, 0
+        for _ in range(trials):
+            shared = rng.normal(size=(2, 6))  # what a seed does to an arm on every task
+            arms = [
+                Arm(name, tuple(run(s, float(own[s] + 0.3 * rng.normal()), task=t) for t in "xyz" for s in range(6)))
+                for name, own in zip("ab", shared, strict=True)
+            ]
+            false += compared(*arms, pairs=pairs, resamples=999).verdict != Verdict.OPEN
+        # As if they were independent, 36 % were false.
+        assert false / trials <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / trials)
+
+    def test_seeds_that_ran_on_some_of_the_tasks_count_with_what_they_have(self) -> None:
+        rng = np.random.default_rng(2)
+        full = {t: dict(enumerate(rng.normal(0, 1, 9))) for t in "xy"}
+        arms = [
+            Arm(name, tuple(run(s, v + by + 0.1 * s, task=t) for t, own in full.items() for s, v in own.items()
+                            if (t, s) != ("y", 8)))
+            for name, by in (("a", 0.0), ("b", 2.0))
+        ]  # fmt: skip
+        found = compared(*arms)
+        assert found.pooled is not None and found.pooled.seeds == (9,) and found.verdict == Verdict.BETTER
+        assert found.pooled.effect.value == pytest.approx(np.mean([row.effect for row in found.rows]))
+
+    def test_every_row_has_a_verdict_of_its_own(self) -> None:
+        up, flat = (
+            {s: v + 0.5 + 0.01 * s for s, v in NOISY.items()},
+            {s: v - 0.01 * (-1) ** s for s, v in NOISY.items()},
+        )
+        old = Arm("a", (*arm("a", NOISY, "x").runs, *arm("a", NOISY, "y").runs))
+        found = compared(old, Arm("b", (*arm("b", up, "x").runs, *arm("b", flat, "y").runs)))
+        assert [row.verdict for row in found.rows] == ["better", "can't tell"]
+        table = list(csv.DictReader(io.StringIO(comparison_files.as_csv([found]))))
+        assert [row["verdict"] for row in table] == ["better", "can't tell", found.verdict]
+
+    @pytest.mark.parametrize(
+        ("side", "verdict"), [("better", "better"), ("worse", "can't tell"), ("both", "can't tell")]
+    )
+    def test_one_side_alone_takes_half_the_p(self, side: str, verdict: str) -> None:
+        five = {s: v for s, v in NOISY.items() if s < 5}
+        new = arm("b", {s: v + 0.5 + 0.01 * s for s, v in five.items()})
+        found = compared(arm("a", five), new, side=side)
+        assert found.verdict == verdict
+        assert found.p == pytest.approx({"better": 1 / 2**5, "worse": 1 - 1 / 2**5, "both": 2 / 2**5}[side])
+        effect = found.rows[0].result.effect  # type: ignore[union-attr]
+        assert side != "better" or effect.low > 0
+        assert ("one-sided" in comparison.sentence(found)) == (side != "both")
 
     def test_the_interval_over_tasks_is_that_of_independent_means(self) -> None:
         rng = np.random.default_rng(1)
         old = [arm("a", dict(enumerate(rng.normal(0, 1, 9))), task) for task in "xy"]
         new = [arm("b", dict(enumerate(rng.normal(1, 1, 9))), task) for task in "xy"]
+        # No seed of one task is a seed of the other.
+        old[1], new[1] = (
+            Arm(one.name, tuple(replace(r, seed=(r.seed or 0) + 100) for r in one.runs)) for one in (old[1], new[1])
+        )
         found = compared(*(Arm(name, (*one.runs, *two.runs)) for name, (one, two) in (("a", old), ("b", new))))
         differences = [
             np.array(

@@ -42,7 +42,7 @@ def arm(name: str, by: float, tasks: tuple[str, ...] = ("x",), seeds: int = 8, b
 
 def held(plan: Plan, *arms: Arm, at: float = 1.0, taken: tuple[int, ...] = ()) -> Any:
     met = apart(plan, [(arms[0], one) for one in arms[1:]])
-    wish = Wish(Measure("test", "test"), level=1 - plan.alpha)
+    wish = Wish(Measure("test", "test"), alpha=plan.alpha)
     return hold(
         plan, Lock(plan.digest, at, None, plan.model_dump(mode="json")), compare_all(met, wish), met, wish, taken
     )

@@ -55,28 +55,28 @@ def test_a_plan_says_when_no_look_can_find_anything(program: Program) -> None:
     assert "at 6 seeds" not in done.out
     several = PLAN.replace("[codebook]", "[x, y, z]").replace("seeds: 6", "seeds: 8\nlooks: [4, 8]")
     Path("several.yaml").write_text(several)
-    assert "nothing can be found" not in program("plan", "several.yaml").out
+    # A seed counts once, however many tasks it ran on.
+    assert "at 4 seeds nothing can be found: so few pairs" in program("plan", "several.yaml").out
     Path("rows.yaml").write_text(f"{several}family: [reflact, reflact on x]\n")
     done = program("plan", "rows.yaml")
     assert "at 4 seeds nothing can be found on a single task: so few pairs can't come to p = 0.00305" in done.out
     assert "at 8 seeds" not in done.out
 
 
-def test_the_t_test_over_tasks_finds_what_few_seeds_show_and_every_run_is_counted(program: Program) -> None:
-    Path("plan.yaml").write_text(
-        "metric: score\nsummary: final\nbaseline: a\narms: [b]\ntasks: [x, y, z]\nseeds: 8\nlooks: [4, 8]\n"
-    )
+def test_seeds_are_counted_once_over_tasks_and_every_run_is_looked_at(program: Program) -> None:
+    Path("plan.yaml").write_text("metric: score\nsummary: final\nbaseline: a\narms: [b]\ntasks: [x, y, z]\nseeds: 8\n")
     rows = [
         f"{arm},{task},{seed},{by + (seed * place) % 3 / 50}"
         for arm, by in (("a", 0.5), ("b", 0.9))
         for place, task in enumerate("xyz", 1)
-        for seed in range(4)
+        for seed in range(8)
     ]
     Path("t.csv").write_text("\n".join(["arm,task,seed,score", *rows, ""]).replace("b,x,0,0.9", "b,x,0,0.93"))
     assert "nothing can be found" not in program("plan", "plan.yaml").out
     found = program("compare", "t.csv", "--plan", "plan.yaml", "--json").json
     assert found["comparisons"][0]["verdict"] == "better"
-    assert "when 24 of 24 runs began is not known" in found["plan"]["unchecked"][0]
+    assert found["comparisons"][0]["pooled"]["seeds"] == [8]
+    assert "when 48 of 48 runs began is not known" in found["plan"]["unchecked"][0]
 
 
 def git(*words: str) -> str:

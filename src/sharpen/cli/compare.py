@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from sharpen.bench.evidence.nouns import Arm
     from sharpen.bench.plan import Plan
 
-_FIXED = ("metric", "summary", "window", "points", "reach", "lower", "baseline", "pairs", "over", "margin", "normalise")
+_FIXED = ("metric", "summary", "window", "points", "reach", "lower", "baseline", "pairs", "over", "margin", "normalise",
+          "alpha", "side", "method", "resamples")  # fmt: skip
 
 
 @click.command(no_args_is_help=True)
@@ -40,6 +41,13 @@ _FIXED = ("metric", "summary", "window", "points", "reach", "lower", "baseline",
     metavar="REFERENCE",
     help="Also on a scale from random to reference: atari57, d4rl, classic, or LOW:HIGH.",
 )
+@click.option("--alpha", type=click.FloatRange(0.0001, 0.4), default=0.05, help="The error rate of the verdict.")
+@click.option("--side", type=click.Choice(["both", "better", "worse"]), default="both",
+              help="Test both sides, or only whether the new arm is better, or worse.")  # fmt: skip
+@click.option("--method", type=click.Choice(["auto", "t"]), default="auto",
+              help="auto: a count of arrangements and t have to agree; t: Student's and Welch's t alone.")  # fmt: skip
+@click.option("--resamples", type=click.IntRange(999), default=99_999,
+              help="Permutations drawn where there are too many to count.")  # fmt: skip
 @click.option("--csv", "csv_file", type=click.Path(path_type=Path, dir_okay=False), help="Write the rows here.")
 @click.option("--html", "html_file", type=click.Path(path_type=Path, dir_okay=False), help="Write one page here.")
 @click.option(
@@ -56,7 +64,8 @@ _FIXED = ("metric", "summary", "window", "points", "reach", "lower", "baseline",
 def command(
     context: click.Context, sources: tuple[str, ...], by: str, baseline: str | None, metric: str | None,
     summary: str | None, window: str, points: int, reach: float | None, lower: bool, pairs: str, over: str,
-    margin: float | None, normalise: str | None, csv_file: Path | None, html_file: Path | None, plot: Path | None,
+    margin: float | None, normalise: str | None, alpha: float, side: str, method: str, resamples: int,
+    csv_file: Path | None, html_file: Path | None, plot: Path | None,
     plan_file: Path | None, since: str | None, runs: Path, as_json: bool,
 ) -> int:  # fmt: skip
     """Say whether B is better than A (and C than A, ...), and by how much.
@@ -78,6 +87,8 @@ def command(
 
     if plot is not None:
         files.check(plot)
+    if margin is not None and side != "both":
+        raise UsageError("--margin asks about both sides; leave --side out")
     plan = None if plan_file is None else _plan(context, plan_file)
     if plan is not None:
         baseline, metric, summary, window, points = plan.baseline, plan.metric, plan.summary, plan.window, plan.points
@@ -92,7 +103,7 @@ def command(
             arms, metric=metric, summary=summary, window=window, points=points, threshold=reach, lower=lower
         )
         scale = None if normalise is None else references.parse(normalise)
-        wish = Wish(measure, parse(pairs), over, margin=margin, normalise=scale)
+        wish = Wish(measure, parse(pairs), over, alpha, margin, scale, side, method, resamples)
         met, left_out = able(met, measure)
         held = None if plan is None or plan_file is None else _held(plan, plan_file, met, wish, left_out)
         compared = compare_all(met, wish, left_out) if held is None else list(held.compared)
@@ -131,13 +142,13 @@ def _held(plan: Plan, file: Path, met: list[tuple[Arm, Arm]], wish: Wish, left_o
     if all(old.name != plan.baseline for old, _ in met):
         raise UsageError(f"the baseline of the plan can't be compared with. {'. '.join(left_out)}")
     lock, taken = locked(file), looks_taken(file)
-    wish = replace(wish, level=1 - plan.alpha)
+    wish = replace(wish, alpha=plan.alpha)
     met = [pair for pair, _ in comparable(planned.apart(plan, met), wish)[0]]
     compared = compare_all(met, wish, left_out)
     seeds = planned.seeds_of(plan, compared, met)
     look = planned.look_of(plan, seeds)
     if look is not None and look.level != plan.alpha:
-        wish = replace(wish, level=1 - look.level)
+        wish = replace(wish, alpha=look.level)
         compared = compare_all(met, wish, left_out)
     if lock is not None and lock.digest == plan.digest and seeds:
         note_look(file, max(seeds.values()))

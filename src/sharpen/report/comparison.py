@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from rich.text import Text
 
-from sharpen.bench.comparison.assembly import Compared, Verdict
+from sharpen.bench.comparison.assembly import BOTH, Compared, Verdict
 from sharpen.bench.comparison.differences import NOTHING
-from sharpen.bench.comparison.pooling import FLIPS, STUDENT, Pooled
+from sharpen.bench.comparison.pooling import BY_SEED, FLIPS, STUDENT, Pooled
 from sharpen.bench.comparison.rows import ITEMS, MOST_MORE, Row
 from sharpen.report import text
 from sharpen.report.closing import Block, heading, table
@@ -88,11 +88,11 @@ def _sentence(one: Compared) -> str:
 
 def _seeds_to_begin_with(one: Compared) -> int | None:
     """How many pairs the exact test needs before it can find anything, where there are fewer; else None."""
-    row = one.rows[0]
-    if one.pooled is not None or row.result is None or not row.paired:
+    row, over = one.rows[0], one.over_tasks
+    if row.result is None or (over is None and not row.paired) or (over is not None and len(over.seeds) != 1):
         return None
     needed = pairs_needed((1 - row.result.effect.level) / max(1, one.tests))
-    return needed if row.n < needed else None
+    return needed if (row.n if over is None else over.seeds[0]) < needed else None
 
 
 def _figures(one: Compared) -> str:
@@ -103,14 +103,14 @@ def _figures(one: Compared) -> str:
     adjusted = ""
     if one.tests > 1 and one.adjusted is not None:
         adjusted = f" ({p_value(one.adjusted)} adjusted for {one.tests} comparisons)"
-    many = counted(row) if over is None else f"{counted_together(one.rows)} in all"
+    many = counted(row) if over is None else counted_seeds(over) or f"{counted_together(one.rows)} in all"
     scale = " normalised" if over is not None and over.normalised else ""
     if over is None and row.normalised is not None:
         told = row.normalised.effect
         scale = f" (normalised {number(told.value, sign=True)} {interval(told.low, told.high, sign=True)})"
     return (
         f"{number(effect.value, sign=True)} {interval(effect.low, effect.high, sign=True)}{scale}, "
-        f"p {_is(p_value(one.p))}{adjusted}, {many}"
+        f"p {_is(p_value(one.p))}{'' if one.side == BOTH else ' one-sided'}{adjusted}, {many}"
     )
 
 
@@ -134,6 +134,13 @@ def counted(row: Row) -> str:
     if row.paired:
         return text.plural(row.n, "seed")
     return f"{row.n_old} against {row.n_new} runs"
+
+
+def counted_seeds(over: Pooled) -> str:
+    """The seeds that several tasks were averaged over; empty where none ran on more than one."""
+    if len(over.seeds) == 1:
+        return f"{text.plural(over.seeds[0], 'seed')}, each over its tasks"
+    return f"{over.seeds[0]} against {over.seeds[1]} seeds, each over its tasks" if over.seeds else ""
 
 
 def counted_together(rows: Sequence[Row]) -> str:
@@ -161,11 +168,12 @@ def family(found: Sequence[Compared]) -> str:
     tests = {each.over_tasks.test for each in found if each.over_tasks is not None}
     if not tests:
         return said
-    how = {
-        (STUDENT,): "a t test",
-        (FLIPS,): "turning signs, since no task has any spread",
-        (STUDENT, FLIPS): "a t test, or by turning signs where no task has any spread",
-    }[tuple(test for test in (STUDENT, FLIPS) if test in tests)]
+    words = {
+        STUDENT: "a t test",
+        FLIPS: "turning signs where no task has any spread",
+        BY_SEED: "the tests of a single task, where a seed counts once: runs of one seed on several tasks are averaged",
+    }
+    how = ", or ".join(words[test] for test in (STUDENT, FLIPS, BY_SEED) if test in tests)
     scaled = " of normalised scores" if any(each.pooled_normalised is not None for each in found) else ""
     return f"{said} Over all tasks: the mean difference{scaled}, each task counting the same, by {how}."
 
@@ -193,8 +201,8 @@ def _is(shown: str) -> str:
 
 def _rows(found: Sequence[Compared]) -> Block:
     made = table(
-        "task", "old", "new", "old\nmean", "new\nmean", "\neffect", f"\n{level(found)} interval", "\np", "\nadjusted", "\nn",
-        "effect\nsize", "P(new\nhigher)", left=3,
+        "task", "old", "new", "old\nmean", "new\nmean", "\neffect", f"\n{level(found)} interval", "\np", "\nadjusted",
+        "p of\nt alone", "\nn",         "effect\nsize", "P(new\nhigher)", left=3,
     )  # fmt: skip
     for one in found:
         for row in one.rows:
@@ -209,7 +217,7 @@ def over_tasks(one: Compared, over: Pooled) -> list[str]:
     """The figures of the mean difference over tasks; its p is adjusted where it decides."""
     effect = over.effect
     figures = ["", "", number(effect.value, sign=True), interval(effect.low, effect.high, sign=True), p_value(over.p)]
-    return [*figures, p_value(one.adjusted if over is one.over_tasks else None), str(effect.n), "", ""]
+    return [*figures, p_value(one.adjusted if over is one.over_tasks else None), "", str(effect.n), "", ""]
 
 
 def level(found: Sequence[Compared]) -> str:
@@ -223,12 +231,13 @@ def cells(row: Row) -> list[str]:
     result = row.result
     many = str(row.n) if row.paired else f"{row.n_old}, {row.n_new}"
     if result is None:
-        return ["", "", number(row.effect, sign=True), NOTHING, NOTHING, NOTHING, many, "", ""]
+        return ["", "", number(row.effect, sign=True), NOTHING, NOTHING, NOTHING, NOTHING, many, "", ""]
     size = result.d_z if row.paired else result.hedges_g
     name = "d_z" if row.paired else "g"
     return [
         number(result.old.value), number(result.new.value), number(result.effect.value, sign=True),
-        interval(result.effect.low, result.effect.high, sign=True), p_value(row.p), p_value(row.adjusted), many,
+        interval(result.effect.low, result.effect.high, sign=True), p_value(row.p), p_value(row.adjusted),
+        p_value(result.p_t), many,
         _size(name, size), f"{result.better:.3f}",
     ]  # fmt: skip
 

@@ -57,14 +57,16 @@ def as_csv(found: Sequence[Compared], whole: Aggregated | None = None) -> str:
     writer = csv.DictWriter(out, _COLUMNS, lineterminator="\n")
     writer.writeheader()
     for one in found:
-        start = {"old": one.old, "new": one.new, "measure": one.measure.words, "verdict": one.verdict}
+        start = {"old": one.old, "new": one.new, "measure": one.measure.words}
         for row in one.rows:
             writer.writerow(csv_cells({**start, **_row_cells(row)}))
         for over, name in ((one.pooled, "tasks"), (one.pooled_normalised, "tasks, normalised")):
             if over is not None:
                 adjusted = one.adjusted if over is one.over_tasks else None
                 effect = {"effect": over.effect.value, "low": over.effect.low, "high": over.effect.high}
-                about = {"interval": over.effect.method, "p": over.p, "test": "t", "p_adjusted": adjusted}
+                decides = one.verdict if over is one.over_tasks else ""
+                about = {"interval": over.effect.method, "p": over.p, "test": over.method, "p_adjusted": adjusted}
+                about |= {"verdict": decides}
                 named = {"task": "all tasks", "over": name, "exploratory": one.exploratory}
                 writer.writerow(csv_cells({**start, **named, **effect, **about}))
     if whole is not None:
@@ -78,7 +80,7 @@ def as_csv(found: Sequence[Compared], whole: Aggregated | None = None) -> str:
 def _row_cells(row: Row) -> dict[str, Any]:
     made: dict[str, Any] = {
         "task": row.task, "over": row.over, "paired": row.paired, "n_old": row.n_old, "n_new": row.n_new,
-        "effect": row.effect, "exploratory": row.exploratory,
+        "effect": row.effect, "exploratory": row.exploratory, "verdict": row.verdict,
     }  # fmt: skip
     result, normal, times = row.result, row.normalised, row.times
     if result is not None:
@@ -141,6 +143,7 @@ def as_page(found: Sequence[Compared], picture: str = "", whole: Aggregated | No
         f"{level(found)} interval",
         "p",
         "adjusted",
+        "p of t alone",
         "n",
         "size",
         "P(new higher)",

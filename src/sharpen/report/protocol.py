@@ -40,12 +40,11 @@ def fixed(plan: Plan, lock: Lock, fresh: bool) -> Iterator[Block]:
 
 
 def warnings(plan: Plan) -> list[str]:
-    """Looks at which nothing can be found on one task, whatever the runs show. Over several tasks a t test decides, which
-    has no such least number."""
-    exact = _exact_tests(plan)
-    if plan.pairs == "none" or plan.over == "items" or exact == 0:
+    """Looks at which nothing can be found, whatever the runs show: a seed counts once, on one task or on several."""
+    if plan.pairs == "none" or plan.over == "items":
         return []
-    where = "" if plan.one_task else " on a single task"
+    exact = plan.tests if plan.one_task or plan.listed is None else max(1, _exact_tests(plan))
+    where = "" if plan.one_task or plan.listed is None else " on a single task"
     found = []
     for look in plan.bars(plan.alpha / exact):  # at best the verdicts over all tasks have passed before
         least = pairs_needed(look.level)

@@ -1,10 +1,10 @@
 """Two arms against each other: paired over the same seeds or items, or two independent groups.
 
-A comparison holds the effect (new minus old) with its interval, an exact p-value, standardised sizes, the posterior
-probability that the new arm is better, and, where a margin was declared, whether it is proven not to be worse, or
-proven to be the same, by more than that. Nothing here looks at whether the data seem normal before choosing a test:
-deciding by a pre-test makes the error rate worse, not better. Paired, the correlation of the pairs and the share of
-variance that pairing saved are told, since pairing helps only as far as they go together.
+A comparison holds the effect (new minus old) with its interval, a p-value that agrees with it, standardised sizes,
+the posterior probability that the new arm is better, and, where a margin was declared, whether it is proven not to be
+worse, or proven to be the same, by more than that. Nothing here looks at whether the data seem normal before choosing
+a test: deciding by a pre-test makes the error rate worse, not better. Paired, the correlation of the pairs and the
+share of variance that pairing saved are told, since pairing helps only as far as they go together.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 
 from sharpen.stats import effects, exact, student
 from sharpen.stats.errors import BadData
-from sharpen.stats.means import Estimate, interval
+from sharpen.stats.means import Estimate, interval, student_interval
 from sharpen.stats.paired import mean_difference
 from sharpen.stats.resampling import by_group, numbers
 
@@ -95,7 +95,7 @@ def paired(
     n = len(counted)
     error = float(counted.std(ddof=1)) / math.sqrt(n)
     effect, p, how = _paired_effect(differences, level, method, seed, span, groups)
-    test = exact.Test(p, how, exact.smallest_p(n))
+    test = exact.Test(p, how, 0.0 if method == "t" else exact.smallest_p(n))
     unpaired_variance = float(one.var(ddof=1) + other.var(ddof=1))
     saved = 1 - float(differences.var(ddof=1)) / unpaired_variance if unpaired_variance > 0 else None
     warnings = []
@@ -124,9 +124,16 @@ def _paired_effect(
 ) -> tuple[Estimate, float, str]:
     """The effect with its interval, and the p-value with the name of its test."""
     found = mean_difference(differences, level, span=span, groups=groups)
-    if method == "auto":
-        return Estimate(found.mean, found.low, found.high, found.n, found.method, level), found.p, found.method
-    return interval(differences.tolist(), level, method, seed=seed), found.p, found.method
+    if method == "t":
+        counted = differences if groups is None else by_group(differences, groups)[1]
+        effect = replace(student_interval(counted.tolist(), level), n=len(differences))
+        return effect, _p(effect.value, float(counted.std(ddof=1)) / math.sqrt(len(counted)), len(counted) - 1), "t"
+    effect = Estimate(found.mean, found.low, found.high, found.n, found.method, level)
+    if method != "auto":
+        effect = interval(differences.tolist(), level, method, seed=seed)
+        if found.p > round(1 - level, 12):
+            effect = replace(effect, low=min(effect.low, 0.0), high=max(effect.high, 0.0))
+    return effect, found.p, found.method
 
 
 def unpaired(
@@ -138,8 +145,10 @@ def unpaired(
     margin: float | None = None,
     lower: bool = False,
     seed: int = 0,
+    resamples: int = exact.RESAMPLES,
 ) -> Comparison:
-    """The arms as independent groups: Welch's interval, which does not take their spreads to be equal."""
+    """The arms as independent groups: Welch's interval, which does not take their spreads to be equal. Permutations of
+    Welch's t have to agree with it before there is a finding; where they do not, the interval is drawn out to 0."""
     one, other = numbers(new, 2, "values of the new arm"), numbers(old, 2, "values of the old arm")
     size = float(max(np.abs(one).max(), np.abs(other).max()))
     parts = [float(one.var(ddof=1)) / len(one), float(other.var(ddof=1)) / len(other)]
@@ -147,8 +156,14 @@ def unpaired(
     freedom = welch_freedom(parts, (len(one), len(other)))
     difference = float(one.mean() - other.mean())
     half = student.critical(level, freedom) * error if error > 0 else 0.0
-    effect = Estimate(difference, difference - half, difference + half, len(one) + len(other), "Welch's t", level)
-    test = exact.permutation(new, old, seed)
+    permuted = exact.permutation(new, old, seed, resamples=resamples)
+    p = max(permuted.p, _p(difference, error, freedom)) if method != "t" else _p(difference, error, freedom)
+    low, high = difference - half, difference + half
+    if p > round(1 - level, 12):
+        low, high = min(low, 0.0), max(high, 0.0)
+    how = "Welch's t" if method == "t" else f"{permuted.method}, and Welch's t"
+    effect = Estimate(difference, low, high, len(one) + len(other), "Welch's t", level)
+    test = exact.Test(p, how, 0.0 if method == "t" else permuted.smallest_p)
     warnings = []
     if not test.can_reach:
         warnings.append(
@@ -160,6 +175,11 @@ def unpaired(
         margin, effect.value, error, freedom, 1 - level, lower=lower, least=_least(test, [one, other], size)
     )
     return replace(either, margin=held, warnings=tuple(warnings))
+
+
+def one_sided(p: float, effect: float, side: int) -> float:
+    """The p-value of one side from a two-sided one: `side` is 1 where an effect above 0 is what was asked for, else -1."""
+    return p / 2 if effect * side > 0 else 1 - p / 2
 
 
 def _either_way(

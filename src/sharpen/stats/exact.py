@@ -30,7 +30,9 @@ RESAMPLES = 99_999
 _MOST_ARRANGEMENTS = 300_000
 _CHUNK = 4_000_000
 _SAME = 1e-12
-"""Sums within this share of the largest possible one count as equal: they differ by rounding only."""
+"""Values below this share of the largest possible one are 0 but for rounding."""
+_ROUNDING = 1e-9
+"""Statistics that differ by less than this share are the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,28 +55,64 @@ def sign_flip(differences: Sequence[float] | Floats) -> Test:
     return Test(sign_flips.two_sided_share(data), "exact sign flips", 2.0 ** (1 - len(data)))
 
 
-def permutation(new: Sequence[float], old: Sequence[float], seed: int = 0) -> Test:
-    """Whether two independent groups have the same mean."""
+def permutation(
+    new: Sequence[float], old: Sequence[float], seed: int = 0, *, resamples: int = RESAMPLES, side: int = 0
+) -> Test:
+    """Whether two independent groups have the same mean. What is permuted is Welch's t, not the difference itself: groups of
+    different size and spread are then held to their level too (Janssen 1997). `side` is 1 where only "the first is larger"
+    counts, -1 for the opposite, 0 for both."""
     one, other = numbers(new, what="values of the first group"), numbers(old, what="values of the second group")
     n, m = len(one), len(other)
     pool = np.concatenate([one, other])
+    pool = pool - pool.mean()
     arrangements = math.comb(n + m, n)
     # Where the groups are equally large, swapping them gives the same absolute difference.
-    least = (2 if n == m else 1) / arrangements
-    seen = abs(one.mean() - other.mean())
-    bound = seen - _SAME * float(np.abs(pool).max(initial=0.0))
+    least = (2 if n == m and side == 0 else 1) / arrangements
+    seen = float(_welch(pool, np.arange(n)[None, :], m)[0])
     if arrangements <= _MOST_ARRANGEMENTS:
         places = np.fromiter(
             itertools.chain.from_iterable(itertools.combinations(range(n + m), n)),
-            dtype=np.int32,
+            dtype=np.int64,
             count=arrangements * n,
         ).reshape(arrangements, n)
-        return Test(_share_beyond(pool, pool[places].sum(axis=1), n, m, bound), "exact permutations", least)
+        return Test(float(_as_far(_welch(pool, places, m), seen, side).mean()), "exact permutations of t", least)
     hits = 0
-    for order in _blocks(n + m, seed, lambda generator, rows: generator.random((rows, n + m)).argpartition(n, axis=1)):
-        sums = pool[order[:, :n]].sum(axis=1)
-        hits += round(_share_beyond(pool, sums, n, m, bound) * len(sums))
-    return Test((hits + 1) / (RESAMPLES + 1), f"{RESAMPLES:,} permutations", least)
+    for order in _blocks(
+        n + m, seed, lambda generator, rows: generator.random((rows, n + m)).argpartition(n, axis=1), resamples
+    ):
+        hits += int(_as_far(_welch(pool, order[:, :n], m), seen, side).sum())
+    return Test((hits + 1) / (resamples + 1), f"{resamples:,} permutations of t", least)
+
+
+def _welch(pool: Floats, places: Places, m: int) -> Floats:
+    """Welch's t for each choice of the first group's places; the plain difference where a group is a single value, and an
+    infinite t where neither group has any spread. `pool` is centred."""
+    n = places.shape[1]
+    chosen = pool[places]
+    sums, squares = chosen.sum(axis=1), (chosen**2).sum(axis=1)
+    total, all_squares = float(pool.sum()), float((pool**2).sum())
+    difference: Floats = sums / n - (total - sums) / m
+    difference[np.abs(difference) <= _SAME * float(np.abs(pool).max(initial=0.0))] = 0.0
+    if min(n, m) < 2:
+        return difference
+    one = np.maximum(0.0, squares - sums**2 / n) / ((n - 1) * n)
+    other = np.maximum(0.0, all_squares - squares - (total - sums) ** 2 / m) / ((m - 1) * m)
+    variance = one + other
+    variance[variance <= _SAME * all_squares] = 0.0
+    with np.errstate(divide="ignore", invalid="ignore"):
+        result: Floats = np.where(difference == 0.0, 0.0, difference / np.sqrt(variance))
+    return result
+
+
+def _as_far(values: Floats, seen: float, side: int) -> NDArray[np.bool_]:
+    """Which statistics are at least as far out as the one seen."""
+    if side:
+        values, seen = side * values, side * seen
+    else:
+        values, seen = np.abs(values), abs(seen)
+    bound = seen - _ROUNDING * abs(seen) if math.isfinite(seen) else seen
+    result: NDArray[np.bool_] = values >= bound
+    return result
 
 
 def mcnemar(gained: int, lost: int) -> Test:
@@ -104,14 +142,11 @@ def runs_needed(alpha: float = 0.05) -> int:
     return n
 
 
-def _share_beyond(pool: Floats, sums: Floats, n: int, m: int, bound: float) -> float:
-    differences = np.abs(sums / n - (pool.sum() - sums) / m)
-    return float((differences >= bound).mean())
-
-
-def _blocks(width: int, seed: int, draw: Callable[[np.random.Generator, int], Places]) -> Iterator[Places]:
-    """Random arrangements in blocks of rows, `RESAMPLES` in all."""
+def _blocks(
+    width: int, seed: int, draw: Callable[[np.random.Generator, int], Places], resamples: int
+) -> Iterator[Places]:
+    """Random arrangements in blocks of rows, `resamples` in all."""
     generator = np.random.Generator(np.random.PCG64(seed))
     rows = max(1, _CHUNK // width)
-    for start in range(0, RESAMPLES, rows):
-        yield draw(generator, min(rows, RESAMPLES - start))
+    for start in range(0, resamples, rows):
+        yield draw(generator, min(rows, resamples - start))

@@ -82,25 +82,27 @@ def mean_difference(
 
     data = numbers(differences, what="differences")
     if groups is None:
-        found = _judged(data, data, level, span)
+        found = judge(data, data, level, span)
         return Interval(mean, max(-span, found.low), min(span, found.high), n, found.method, found.p, level)
     totals, values, widest = by_group(data, groups)
     if len(totals) < 2:
         raise BadData("all items are of one group; how groups differ takes at least two")
-    found = _judged(totals, values, level, span * widest)
+    found = judge(totals, values, level, span * widest)
     named = f"{found.method}, by group"
     return Interval(mean, max(-span, found.low), min(span, found.high), n, named, found.p, level, len(totals))
 
 
 @dataclass(frozen=True, slots=True)
-class _Judged:
+class Judged:
+    """The ends of an interval, and the two-sided p-value that agrees with them."""
+
     low: float
     high: float
     p: float
     method: str
 
 
-def _judged(flipped: Floats, data: Floats, level: float, span: float) -> _Judged:
+def judge(flipped: Floats, data: Floats, level: float, span: float) -> Judged:
     """`flipped` are the numbers whose signs are turned, `data` those whose mean is estimated; without groups the same."""
     from sharpen.stats import sign_flips, skew, unseen
 
@@ -115,10 +117,10 @@ def _judged(flipped: Floats, data: Floats, level: float, span: float) -> _Judged
     else:
         found = skew.moments(data)
         (low, high), p, method = found.ends(level), max(flips, found.p()), STUDENT
-    return _agreeing(_Judged(low, high, p, method), alpha)
+    return _agreeing(Judged(low, high, p, method), alpha)
 
 
-def _agreeing(found: _Judged, alpha: float) -> _Judged:
+def _agreeing(found: Judged, alpha: float) -> Judged:
     """Drawn out to 0 where p is too large; and p too large where the last digit of an end is 0."""
     if found.p > alpha:
         return replace(found, low=min(found.low, 0.0), high=max(found.high, 0.0))

@@ -24,11 +24,12 @@ from sharpen.core.errors import UsageError
 from sharpen.stats.arms import Margin
 from sharpen.stats.curves import common, divergence
 from sharpen.stats.errors import BadData
-from sharpen.stats.exact import Test
+from sharpen.stats.exact import RESAMPLES, Test
 from sharpen.stats.multiple import holm
 from sharpen.stats.normalise import Reference
 
 FEW_PAIRS = 6
+BOTH, BETTER, WORSE = SIDES = ("both", "better", "worse")
 _UNLIKE = 20.0
 
 
@@ -48,9 +49,33 @@ class Wish:
     measure: Measure
     pairing: Pairing = BY_SEED
     over: str = "auto"
-    level: float = 0.95
+    alpha: float = 0.05
     margin: float | None = None
     normalise: Given | None = None
+    side: str = BOTH
+    """both, or better or worse, where only that is asked for: p is one-sided then, and intervals are those of both sides at
+    twice alpha, which leave 0 out exactly where p is at most alpha."""
+    method: str = "auto"
+    resamples: int = RESAMPLES
+
+    @property
+    def level(self) -> float:
+        """The level of the intervals that go with the tests."""
+        return 1 - (self.alpha if self.side == BOTH else 2 * self.alpha)
+
+    @property
+    def direction(self) -> int:
+        """The sign of the effect that is asked for; 0 for both."""
+        return {BOTH: 0, BETTER: 1, WORSE: -1}[self.side] * int(self.measure.sign)
+
+    @property
+    def testing(self) -> rows.Testing:
+        return rows.Testing(self.level, self.margin, self.direction, self.method, self.resamples)
+
+    @property
+    def direction_normalised(self) -> int:
+        """The same on a scale of references, where more is always better."""
+        return {BOTH: 0, BETTER: 1, WORSE: -1}[self.side]
 
 
 @dataclass(frozen=True)
@@ -76,6 +101,7 @@ class Compared:
     exploratory: bool = False
     """Held against a plan, and not what was planned."""
     pooled_normalised: Pooled | None = None
+    side: str = BOTH
 
     @property
     def over_tasks(self) -> Pooled | None:
@@ -101,13 +127,24 @@ def compare_all(pairs: Sequence[tuple[Arm, Arm]], wish: Wish, notes: Sequence[st
     decided = iter(holm(deciding))
     final = []
     for one in made:
-        own = tuple(row if row.p is None else replace(row, adjusted=next(adjusted)) for row in one.rows)
+        own = tuple(row if row.p is None else _judged_row(row, next(adjusted), wish) for row in one.rows)
         p = None if one.p is None else next(decided)
         whole = replace(one, rows=own, adjusted=p, tests=len(deciding), row_tests=len(tested))
-        found = p is not None and p <= 1 - wish.level
+        found = p is not None and p <= wish.alpha
         final.append(replace(whole, verdict=verdict_of(whole, wish, found=found)))
     beyond = out_of_reach(final, wish)
     return [replace(one, warnings=(*one.warnings, *said)) for one, said in zip(final, beyond, strict=True)]
+
+
+def _judged_row(row: Row, adjusted: float, wish: Wish) -> Row:
+    return replace(row, adjusted=adjusted, verdict=row_verdict(row, wish, found=adjusted <= wish.alpha))
+
+
+def row_verdict(row: Row, wish: Wish, *, found: bool) -> Verdict:
+    """What one task shows, given whether its own test has found a difference."""
+    if not found or row.effect == 0.0:
+        return Verdict.OPEN
+    return Verdict.BETTER if row.effect * wish.measure.sign > 0 else Verdict.WORSE
 
 
 def comparable(
@@ -139,7 +176,7 @@ def known_references(met: Sequence[tuple[Arm, Arm]], wish: Wish) -> tuple[dict[s
 def out_of_reach(found: Sequence[Compared], wish: Wish) -> list[list[str]]:
     """Of each comparison whether the family is so large, or its values so few, that none of its rows can be a finding beside
     what the other rows of the family show, whatever it shows itself."""
-    alpha = 1 - wish.level
+    alpha = wish.alpha
     family = [(at, row.result.test) for at, one in enumerate(found) for row in one.rows if row.result is not None]
     said: list[list[str]] = []
     for at, one in enumerate(found):
@@ -199,8 +236,9 @@ def _compare(old: Arm, new: Arm, wish: Wish, known: Mapping[str, Reference]) -> 
     over, scaled = None, None
     if len(made) > 1:
         lower = wish.measure.sign < 0
-        over = pooled(made, wish.level, margin=wish.margin, lower=lower)
-        scaled = pooled(made, wish.level, known, margin=wish.margin) if several else None
+        over = pooled(made, wish.level, margin=wish.margin, lower=lower, side=wish.direction)
+        if several:
+            scaled = pooled(made, wish.level, known, margin=wish.margin, side=wish.direction_normalised)
     if over is not None and scaled is None:
         warnings += _ruled_by_one(made)
     decides = scaled or over
@@ -216,7 +254,7 @@ def _compare(old: Arm, new: Arm, wish: Wish, known: Mapping[str, Reference]) -> 
         tuple(found for row, pair in zip(made, used, strict=True) if (found := differences.flips(row.task, *pair))),
         tuple((row.task, _diverged(pair, wish.measure)) for row, pair in zip(made, used, strict=True)),
         differences.settings(*flat), differences.text(old.name, new.name, *flat), tuple(dict.fromkeys(warnings)),
-        pooled_normalised=scaled,
+        pooled_normalised=scaled, side=wish.side,
     )  # fmt: skip
 
 
@@ -255,17 +293,17 @@ def _whole(old: Arm, new: Arm, task: str, measure: Measure, warnings: list[str])
 def _task_row(
     task: str, names: tuple[str, str], old: tuple[Run, ...], new: tuple[Run, ...], wish: Wish
 ) -> tuple[Row, tuple[tuple[Run, ...], tuple[Run, ...]]]:
-    items, lower = rows.has_items((*old, *new), wish.measure), wish.measure.sign < 0
+    items, lower, how = rows.has_items((*old, *new), wish.measure), wish.measure.sign < 0, wish.testing
     if wish.over == rows.ITEMS and not items:
         raise UsageError("--over items needs the final score of each item in both arms, which are not known here")
     try:
         if wish.over == rows.ITEMS:
-            return rows.over_items(task, old, new, level=wish.level, margin=wish.margin, lower=lower), (old, new)
+            return rows.over_items(task, old, new, how, lower=lower), (old, new)
         sides = paired(old, new, wish.pairing, names, f" on {task}" if task else "")
         if wish.over == "auto" and items and len(sides.old) == len(sides.new) == 1:
-            row = rows.over_items(task, sides.old, sides.new, level=wish.level, margin=wish.margin, lower=lower)
+            row = rows.over_items(task, sides.old, sides.new, how, lower=lower)
             return replace(row, notes=(*sides.notes, *row.notes)), (sides.old, sides.new)
-        return rows.over_seeds(task, sides, wish.measure, level=wish.level, margin=wish.margin), (sides.old, sides.new)
+        return rows.over_seeds(task, sides, wish.measure, how), (sides.old, sides.new)
     except BadData as error:
         raise UsageError(f"{task + ': ' if task else ''}{error}") from error
 
@@ -292,7 +330,7 @@ def verdict_of(one: Compared, wish: Wish, *, found: bool) -> Verdict:
     sign = 1.0 if over is not None and over.normalised else wish.measure.sign
     if found and effect != 0.0:
         return Verdict.BETTER if effect * sign > 0 else Verdict.WORSE
-    alpha = (1 - wish.level) / max(1, one.tests)
+    alpha = wish.alpha / max(1, one.tests)
     if one.margin is not None:
         if one.margin.p_same <= alpha:
             return Verdict.SAME

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from sharpen.bench.comparison.assembly import Compared, Wish, out_of_reach, verdict_of
+from sharpen.bench.comparison.assembly import Compared, Wish, out_of_reach, row_verdict, verdict_of
 from sharpen.bench.comparison.rows import ITEMS, SEEDS, Row
 from sharpen.bench.evidence.nouns import Arm, Run
 from sharpen.bench.plan import Lock, Plan, differing, when
@@ -175,7 +175,11 @@ def _judged(plan: Plan, found: Sequence[Compared], wish: Wish, number: int, good
     made = []
     for one in found:
         rows = tuple(
-            replace(row, adjusted=passed[one.new, row.task][0])
+            replace(
+                row,
+                adjusted=passed[one.new, row.task][0],
+                verdict=row_verdict(row, wish, found=passed[one.new, row.task][1]),
+            )
             if (one.new, row.task) in passed
             else replace(row, exploratory=True)
             for row in one.rows

@@ -13,7 +13,7 @@ from statistics import stdev
 
 from sharpen.bench.comparison.measure import Measure
 from sharpen.bench.comparison.pairing import SEED, Pairing, paired
-from sharpen.bench.comparison.rows import over_seeds
+from sharpen.bench.comparison.rows import Testing, over_seeds
 from sharpen.bench.comparison.spread import enough_runs, values_of
 from sharpen.bench.comparison.times import refuse_none
 from sharpen.bench.evidence.nouns import Arm
@@ -73,7 +73,7 @@ def pilot_of(arms: Sequence[Arm], measure: Measure, task: str | None, *, pairs: 
         enough_runs(arm, task, measure)
     both = arms[0].name, arms[1].name
     sides = paired(arms[0].on(task), arms[1].on(task), Pairing(SEED), both, "")
-    row = over_seeds(task, sides, measure, level=0.95, margin=None)
+    row = over_seeds(task, sides, measure, Testing())
     if row.times is not None:
         refuse_none(row.times.old.reached + row.times.new.reached, row.times.old.n + row.times.new.n, measure)
     differences = [value.new - value.old for value in row.values if value.old is not None and value.new is not None]

@@ -1,5 +1,9 @@
-"""The mean difference over tasks, each counting the same. Variances of the tasks add up, with Welch's degrees of freedom,
-and the test is Student's. Where no task has any variance, signs are flipped as on a single task.
+"""The mean difference over tasks, each counting the same.
+
+Runs of one seed on several tasks are not independent of each other, so a seed counts once: what it adds to the mean
+over all tasks is one number, and these numbers are what is tested, by the same tests as on a single task. Where no
+seed ran on more than one task (and for items, which belong to their task), variances of the tasks add up, with
+Welch's degrees of freedom, and the test is Student's; where no task has any variance, signs are flipped.
 
 With a reference for each task the differences are first put on its scale, where they mean the same on each.
 """
@@ -7,23 +11,31 @@ With a reference for each task the differences are first put on its scale, where
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean, variance
+from typing import TYPE_CHECKING
 
-from sharpen.bench.comparison.rows import MOST_MORE, Row, Value
-from sharpen.stats import exact, student
+import numpy as np
+
+from sharpen.bench.comparison.rows import MOST_MORE, SEEDS, Row, Value
+from sharpen.stats import arms, exact, student
 from sharpen.stats.arms import Margin, alike, margin_of, welch_freedom
 from sharpen.stats.means import Estimate
 from sharpen.stats.normalise import Reference
+from sharpen.stats.paired import judge
 from sharpen.stats.power import runs_needed
 
-STUDENT, FLIPS = "Student's t", "sign flips"
+if TYPE_CHECKING:
+    from sharpen.stats.resampling import Floats
+
+STUDENT, FLIPS, BY_SEED = "Student's t", "sign flips", "by seed"
 
 
 @dataclass(frozen=True)
 class Pooled:
-    """The mean difference over tasks."""
+    """The mean difference over tasks. `seeds` is how many seeds were counted, where they run on several tasks: pairs, or
+    old and new; empty where values of different tasks are independent."""
 
     effect: Estimate
     p: float
@@ -33,17 +45,108 @@ class Pooled:
     margin: Margin | None = None
     normalised: bool = False
     test: str = STUDENT
+    seeds: tuple[int, ...] = ()
+    smallest_p: float = 0.0
+    method: str = STUDENT
+
+
+@dataclass(frozen=True)
+class _Tested:
+    effect: Estimate
+    error: float
+    freedom: float
+    p: float
+    how: str
+    smallest_p: float
+    least: float
+    """The smallest one-sided p of a margin."""
+    seeds: tuple[int, ...] = ()
 
 
 def pooled(
     made: Sequence[Row], level: float, references: Mapping[str, Reference] | None = None, *, margin: float | None = None,
-    lower: bool = False,
+    lower: bool = False, side: int = 0,
 ) -> Pooled | None:  # fmt: skip
     """The mean of the tasks' effects, on the scales of `references` where they are given; None where a task has too few
     values for a variance. On those scales more is better, whatever the metric."""
     if any(row.result is None for row in made):
         return None
     factors = [1.0 if references is None else references[row.task].factor for row in made]
+    found = (_by_seed if share_seeds(made) else _independent)(made, factors, level)
+    if found is None:
+        return None
+    effect = found.effect.value
+    held = margin_of(
+        margin, effect, found.error, found.freedom, 1 - level, lower=lower and references is None, least=found.least
+    )
+    n = min(found.seeds) if found.seeds else min(row.n for row in made)
+    p = arms.one_sided(found.p, effect, side) if side else found.p
+    return Pooled(
+        found.effect, p, len(made), _more(effect, found.error, n), held, references is not None,
+        BY_SEED if found.seeds else found.how, found.seeds, found.smallest_p, found.how,
+    )  # fmt: skip
+
+
+def share_seeds(made: Sequence[Row]) -> bool:
+    """Whether a seed ran on more than one task."""
+    seen: set[str] = set()
+    for row in made:
+        own = {value.group for value in row.values if value.group is not None} if row.over == SEEDS else set()
+        if seen & own:
+            return True
+        seen |= own
+    return False
+
+
+def _by_seed(made: Sequence[Row], factors: Sequence[float], level: float) -> _Tested | None:
+    """Seeds that ran on several tasks count once. Where some tasks are paired and others not, none is taken as paired."""
+    if all(row.paired for row in made):
+        totals, values = _seed_values(made, factors, _both)
+        if len(values) < 2:
+            return None
+        found = judge(totals, values, level, math.inf)
+        error = float(values.std(ddof=1)) / math.sqrt(len(values))
+        effect = Estimate(float(totals.mean()), found.low, found.high, len(values), found.method, level)
+        least = exact.smallest_p(len(values))
+        held = least / 2 if alike([values], float(np.abs(values).max())) else 0.0
+        return _Tested(effect, error, len(values) - 1, found.p, found.method, least, held, (len(values),))
+    old, new = (_seed_values(made, factors, which)[1] for which in (lambda v: v.old, lambda v: v.new))
+    if min(len(old), len(new)) < 2:
+        return None
+    both = arms.unpaired(new.tolist(), old.tolist(), level=level)
+    parts = [float(side.var(ddof=1)) / len(side) for side in (new, old)]
+    error, freedom = math.sqrt(sum(parts)), welch_freedom(parts, (len(new), len(old)))
+    least = both.test.smallest_p
+    held = least / 2 if error == 0.0 else 0.0
+    return _Tested(both.effect, error, freedom, both.test.p, both.test.method, least, held, (len(old), len(new)))
+
+
+def _seed_values(
+    made: Sequence[Row], factors: Sequence[float], which: Callable[[Value], float | None]
+) -> tuple[Floats, Floats]:
+    """One number for each seed whose mean is the mean over tasks: its total, and the same with the task means taken out and
+    the overall one put in, whose spread is that of the mean."""
+    totals: dict[str, float] = {}
+    away: dict[str, float] = {}
+    overall = 0.0
+    for row, factor in zip(made, factors, strict=True):
+        own = [(value.group or f"{row.task}: {value.name}", factor * number) for value in row.values
+               if (number := which(value)) is not None]  # fmt: skip
+        mean = fmean(number for _, number in own)
+        overall += mean / len(made)
+        for seed, number in own:
+            share = 1 / (len(made) * len(own))
+            totals[seed] = totals.get(seed, 0.0) + share * number
+            away[seed] = away.get(seed, 0.0) + share * (number - mean)
+    count = len(totals)
+    return (
+        np.array([count * total for total in totals.values()]),
+        np.array([overall + count * one for one in away.values()]),
+    )
+
+
+def _independent(made: Sequence[Row], factors: Sequence[float], level: float) -> _Tested:
+    """Values of different tasks have nothing to do with each other."""
     parts: list[float] = []
     sizes: list[int] = []
     for row, factor in zip(made, factors, strict=True):
@@ -54,16 +157,11 @@ def pooled(
     error, freedom = math.sqrt(sum(parts)) / len(made), welch_freedom(parts, sizes)
     half = student.critical(level, freedom) * error if error > 0 else 0.0
     found = Estimate(effect, effect - half, effect + half, sum(sizes), "mean over tasks, t", level)
-    least = 0.0
     if error == 0.0 or all(_constant(row) for row in made):
         # Few values that happen to agree are no proof, but t divides by their spread of nought; flips only count them.
         test = exact.sign_flip([d * factor for row, factor in zip(made, factors, strict=True) for d in _flipped(row)])
-        p, how, least = test.p, FLIPS, test.smallest_p / 2
-    else:
-        p, how = student.two_sided(effect / error, freedom), STUDENT
-    held = margin_of(margin, effect, error, freedom, 1 - level, lower=lower and references is None, least=least)
-    more = _more(effect, error, min(row.n for row in made))
-    return Pooled(found, p, len(made), more, held, references is not None, how)
+        return _Tested(found, error, freedom, test.p, FLIPS, test.smallest_p, test.smallest_p / 2)
+    return _Tested(found, error, freedom, student.two_sided(effect / error, freedom), STUDENT, 0.0, 0.0)
 
 
 def _constant(row: Row) -> bool:

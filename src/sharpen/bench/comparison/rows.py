@@ -18,7 +18,7 @@ from sharpen.bench.comparison.times import Race, TimesTo, race
 from sharpen.bench.evidence.nouns import TEST, Run
 from sharpen.core.errors import UsageError
 from sharpen.stats import arms, power
-from sharpen.stats.exact import pairs_needed
+from sharpen.stats.exact import RESAMPLES, Test, pairs_needed
 from sharpen.stats.intervals import bounded_mean
 from sharpen.stats.means import Estimate
 
@@ -30,12 +30,26 @@ _SAME = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
+class Testing:
+    """How values are tested. `side` is the sign of the effect that is asked for, 0 for both; p is one-sided where it is not
+    0. `margin` is a difference that would not matter."""
+
+    level: float = 0.95
+    margin: float | None = None
+    side: int = 0
+    method: str = "auto"
+    resamples: int = RESAMPLES
+
+
+@dataclass(frozen=True, slots=True)
 class Value:
-    """What was compared: a pair, or a run of one arm."""
+    """What was compared: a pair, or a run of one arm. `group` names what it shares with others: the seed of a run, the group
+    of an item; None where it stands alone."""
 
     name: str
     old: float | None
     new: float | None
+    group: str | None = None
 
 
 @dataclass(frozen=True)
@@ -57,6 +71,8 @@ class Row:
     exploratory: bool = False
     """Held against a plan, and not what was planned."""
     normalised: Normalised | None = None
+    verdict: str = ""
+    """What this row alone shows, by its own adjusted p: better, worse or can't tell; empty where nothing was tested."""
     times: TimesTo | None = None
     """How the arms got to a threshold, where steps are what is compared."""
 
@@ -69,25 +85,27 @@ class Row:
         return None if self.result is None else self.result.test.p
 
 
-def over_seeds(task: str, sides: Paired, measure: Measure, *, level: float, margin: float | None) -> Row:
+def over_seeds(task: str, sides: Paired, measure: Measure, how: Testing) -> Row:
     """The row of runs side by side."""
-    watched = race(sides.old, sides.new, measure, level) if measure.summary == "steps_to" else None
+    watched = race(sides.old, sides.new, measure, how.level) if measure.summary == "steps_to" else None
     found, notes = numbers([*sides.old, *sides.new], measure) if watched is None else _steps(watched, measure)
     old, new = found[: len(sides.old)], found[len(sides.old) :]
     notes = [*notes, *_same_unit(old, new, measure)]
     names = [_name(run) for run in sides.old]
     if sides.together:
-        values = tuple(Value(name, a, b) for name, a, b in zip(names, old, new, strict=True))
+        values = tuple(
+            Value(name, a, b, _seed(run)) for name, a, b, run in zip(names, old, new, sides.old, strict=True)
+        )
     else:
         values = (
-            *(Value(name, a, None) for name, a in zip(names, old, strict=True)),
-            *(Value(_name(run), None, b) for run, b in zip(sides.new, new, strict=True)),
+            *(Value(name, a, None, _seed(run)) for name, a, run in zip(names, old, sides.old, strict=True)),
+            *(Value(_name(run), None, b, _seed(run)) for run, b in zip(sides.new, new, strict=True)),
         )
-    row = _row(task, SEEDS, sides.together, old, new, values, level, margin, lower=measure.sign < 0)
+    row = _row(task, SEEDS, sides.together, old, new, values, how, lower=measure.sign < 0)
     if watched is not None:
-        row = _watched(row, watched)
+        row = _watched(row, watched, how.side)
     if row.result is not None and measure.summary == TEST and all(0.0 <= x <= 1.0 for x in found):
-        row = replace(row, result=_bounded(row.result, old, new, level))
+        row = replace(row, result=_bounded(row.result, old, new, how.level))
     return replace(row, notes=(*sides.notes, *notes, *row.notes))
 
 
@@ -101,7 +119,7 @@ def _steps(found: Race, measure: Measure) -> tuple[list[float], list[str]]:
     ]
 
 
-def _watched(row: Row, found: Race) -> Row:
+def _watched(row: Row, found: Race, side: int) -> Row:
     """A row of steps with how the arms got there; tested by log-rank where some never did."""
     row = replace(row, times=found.told)
     if row.result is None or found.told.never == 0:
@@ -113,12 +131,11 @@ def _watched(row: Row, found: Race) -> Row:
             *notes,
             "the arm that is ahead by the log-rank test has the larger restricted mean: their curves cross",
         )
-    return replace(row, result=replace(row.result, effect=effect, test=found.test(paired=row.paired)), notes=notes)
+    test = _sided(found.test(paired=row.paired), effect.value, side)
+    return replace(row, result=replace(row.result, effect=effect, test=test), notes=notes)
 
 
-def over_items(
-    task: str, old: Sequence[Run], new: Sequence[Run], *, level: float, margin: float | None, lower: bool = False
-) -> Row:
+def over_items(task: str, old: Sequence[Run], new: Sequence[Run], how: Testing, *, lower: bool = False) -> Row:
     """The row of items both arms were scored on; each counts once, with its mean over runs."""
     first, second = means_by_item(old), means_by_item(new)
     shared = [item for item in first if item in second]
@@ -130,9 +147,9 @@ def over_items(
     a, b = [first[item] for item in shared], [second[item] for item in shared]
     values = tuple(Value(item, x, y) for item, x, y in zip(shared, a, b, strict=True))
     bounded = all(0.0 <= x <= 1.0 for x in (*a, *b))
-    row = _row(task, ITEMS, True, a, b, values, level, margin, lower=lower, span=1.0 if bounded else math.inf)
+    row = _row(task, ITEMS, True, a, b, values, how, lower=lower, span=1.0 if bounded else math.inf)
     if row.result is not None and bounded:
-        row = replace(row, result=_bounded(row.result, a, b, level))
+        row = replace(row, result=_bounded(row.result, a, b, how.level))
     return replace(row, notes=(*notes, *row.notes))
 
 
@@ -155,16 +172,21 @@ def means_by_item(runs: Sequence[Run]) -> dict[str, float]:
 
 
 def _row(
-    task: str, over: str, together: bool, old: list[float], new: list[float], values: tuple[Value, ...], level: float,
-    margin: float | None, *, lower: bool = False, span: float = math.inf,
+    task: str, over: str, together: bool, old: list[float], new: list[float], values: tuple[Value, ...], how: Testing,
+    *, lower: bool = False, span: float = math.inf,
 ) -> Row:  # fmt: skip
     effect = fmean(new) - fmean(old)
     if min(len(old), len(new)) < 2:
         return Row(task, over, together, len(old), len(new), effect, values, None)
+    level, margin, method = how.level, how.margin, how.method
     if together:
-        result = arms.paired(new, old, level=level, margin=margin, lower=lower, span=span)
+        groups = groups_of(values)
+        result = arms.paired(new, old, level=level, margin=margin, lower=lower, method=method, span=span, groups=groups)
     else:
-        result = arms.unpaired(new, old, level=level, margin=margin, lower=lower)
+        result = arms.unpaired(
+            new, old, level=level, margin=margin, lower=lower, method=method, resamples=how.resamples
+        )
+    result = replace(result, test=_sided(result.test, effect, how.side))
     notes = list(result.warnings)
     differences = [x - y for x, y in zip(new, old, strict=False)]
     if together and over == SEEDS and max(differences) - min(differences) <= _SAME * max(map(abs, (*old, *new))):
@@ -173,6 +195,19 @@ def _row(
         task, over, together, len(old), len(new), result.effect.value, values, result,
         more=_more(effect, old, new, together), notes=tuple(notes),
     )  # fmt: skip
+
+
+def _sided(test: Test, effect: float, side: int) -> Test:
+    """A two-sided test as one of the side that is asked for."""
+    if side == 0:
+        return test
+    return replace(test, p=arms.one_sided(test.p, effect, side), smallest_p=test.smallest_p / 2)
+
+
+def groups_of(values: Sequence[Value]) -> list[str] | None:
+    """The group of each value where some share one, else None. Values without a group stand alone."""
+    names = [value.group or f"alone: {place}" for place, value in enumerate(values)]
+    return names if 1 < len(set(names)) < len(names) else None
 
 
 def _more(effect: float, old: Sequence[float], new: Sequence[float], together: bool) -> int | None:
@@ -206,6 +241,10 @@ def _same_unit(old: Sequence[float], new: Sequence[float], measure: Measure) -> 
 
 def _name(run: Run) -> str:
     return run.draw_words
+
+
+def _seed(run: Run) -> str | None:
+    return None if run.seed is None else f"seed {run.seed}"
 
 
 def has_items(runs: Sequence[Run], measure: Measure) -> bool:

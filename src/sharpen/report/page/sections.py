@@ -103,8 +103,8 @@ def _scales(found: Gathered) -> str:
 def _effects(found: Gathered) -> str:
     if not found.compared:
         return ""
-    head = ("task", "old", "new", "old mean", "new mean", "effect", "95 % interval", "p", "adjusted", "n", "size",
-            "P(new higher)")  # fmt: skip
+    head = ("task", "old", "new", "old mean", "new mean", "effect", "95 % interval", "p", "adjusted", "p of t alone", "n",
+            "size", "P(new higher)")  # fmt: skip
     rows = [[row.task, one.old, one.new, *comparison.cells(row)] for one in found.compared for row in one.rows]
     for one in found.compared:
         if one.pooled is not None:
