@@ -29,7 +29,7 @@ from sharpen.bench.runner import Parts, tell_start
 from sharpen.core.candidate import Candidate
 from sharpen.core.digest import Json
 from sharpen.core.errors import UsageError
-from sharpen.core.item import Item
+from sharpen.core.item import Item, groups_of
 from sharpen.core.rng import Stream
 from sharpen.core.task import SPLITS
 from sharpen.core.usage import NOTHING
@@ -187,7 +187,9 @@ def _conclude(parts: Parts, seen: Seen, found: list[Finding], again: Again | Non
     failed = sum(len(evaluation.failures) for evaluation in seen.attempts)
     bounded = isfinite(setup.task.score_range[1])
     ceiling, none = doctor_checks.headroom, doctor_checks.without_ceiling
-    room = ceiling(known, soft or [0.0], failed) if bounded else none(known, failed)
+    scored = [item for item, scores in zip(seen.attempts[0].items, by_item, strict=True) if scores]
+    groups = groups_of(scored)
+    room = ceiling(known, soft or [0.0], failed, groups) if bounded else none(known, failed, groups)
     score = fmean(known) if known else 0.0
     measured = noise(by_item)
     if again is not None:

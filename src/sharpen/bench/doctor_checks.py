@@ -146,9 +146,9 @@ def balance(items: Sequence[Item], score: float | None) -> Finding:
     return Finding("balance", Level.OK, what)
 
 
-def headroom(hard: Sequence[float], soft: Sequence[float], failed: int) -> Finding:
+def headroom(hard: Sequence[float], soft: Sequence[float], failed: int, groups: Sequence[str] | None = None) -> Finding:
     """How much there is to gain. The scores are those of items, each the mean of its attempts."""
-    found = summarise(hard)
+    found = summarise(hard, groups=groups)
     if found.mean is None or found.low is None or found.high is None:
         return Finding("headroom", Level.STOP, "no attempt could be scored", (), "find out why rollouts fail")
     what = f"the start scores {found.mean:.3f} on {_count(found.n, 'val item')}: {1 - found.mean:.3f} to gain"
@@ -163,9 +163,9 @@ def headroom(hard: Sequence[float], soft: Sequence[float], failed: int) -> Findi
     return Finding("headroom", level, what, tuple(detail), advice)
 
 
-def without_ceiling(scores: Sequence[float], failed: int) -> Finding:
+def without_ceiling(scores: Sequence[float], failed: int, groups: Sequence[str] | None = None) -> Finding:
     """What the start scores, where no upper end of the scores says how much there is to gain."""
-    found = summarise(scores, low=-inf, high=inf)
+    found = summarise(scores, low=-inf, high=inf, groups=groups)
     if found.mean is None:
         return Finding("headroom", Level.STOP, "no attempt could be scored", (), "find out why rollouts fail")
     what = f"the start scores {found.mean:.3f} on {_count(found.n, 'val item')}; how much there is to gain is not known"

@@ -17,6 +17,7 @@ from sharpen.bench.runner import tell_start
 from sharpen.core.candidate import Candidate
 from sharpen.core.digest import Json
 from sharpen.core.errors import UsageError
+from sharpen.core.item import groups_of
 from sharpen.core.usage import Usage
 from sharpen.engine.evaluation import Evaluation, Group
 from sharpen.engine.events import Event, Gained, JobEnded
@@ -134,14 +135,19 @@ def _evaluated(name: str, split: str, attempts: Sequence[Evaluation], ends: tupl
     means = item_means(attempts)
     failed = sum(len(evaluation.failures) for evaluation in attempts)
     low, high = ends
-    whole = summarise([mean for mean in means if mean is not None], failed=failed, low=low, high=high)
-    by_type = summarise_by_type([item.type for item in attempts[0].items], means, low=low, high=high)
+    items = attempts[0].items
+    groups = groups_of(items)
+    missing = sum(mean is None for mean in means)
+    whole = summarise(means, failed=failed - missing, low=low, high=high, groups=groups)
+    by_type = summarise_by_type([item.type for item in items], means, low=low, high=high, groups=groups)
     rows = {kind: summary.row() for kind, summary in by_type.items()}
     return Evaluated(name, attempts[0].candidate.digest, split, len(attempts), whole.row(), rows)
 
 
 def _gain(by_name: Mapping[str, Sequence[Evaluation]], span: float) -> Gained:
     (new_name, new), (old_name, old) = by_name.items()
-    pairs = [(a, b) for a, b in zip(item_means(new), item_means(old), strict=True) if a is not None and b is not None]
-    gain = paired_difference([a for a, _ in pairs], [b for _, b in pairs], span=span)
+    scores = zip(item_means(new), item_means(old), new[0].items, strict=True)
+    pairs = [(a, b, item) for a, b, item in scores if a is not None and b is not None]
+    groups = groups_of([item for _, _, item in pairs])
+    gain = paired_difference([a for a, _, _ in pairs], [b for _, b, _ in pairs], span=span, groups=groups)
     return Gained(new_name, old_name, gain.mean, gain.low, gain.high, gain.n, gain.method, gain.p)

@@ -19,7 +19,7 @@ from sharpen.bench.evaluate import Files
 from sharpen.bench.runner import tell_start
 from sharpen.core.candidate import Candidate
 from sharpen.core.errors import BudgetExhausted
-from sharpen.core.item import Item
+from sharpen.core.item import Item, groups_of
 from sharpen.engine.evaluation import Group
 from sharpen.engine.events import JobEnded
 from sharpen.engine.job import Job
@@ -114,7 +114,7 @@ def known(subject: Subject, ledger: Ledger) -> Result:
     for block in subject.blocks:
         scores = {} if block.stays else _stored(subject, without(subject.skill, [block]), ledger)
         missing = 0 if block.stays else len(subject.items) - len(scores)
-        rows.append(Weighed(block, _effect(scores, whole), missing))
+        rows.append(Weighed(block, _effect(subject.items, scores, whole), missing))
     return Result(tuple(rows), len(subject.items) - len(whole) + sum(row.missing for row in rows))
 
 
@@ -144,7 +144,7 @@ async def measure(
         with job.stage(0, NAME):
             scores = await _scores(job, subject, [subject.skill, *(without(subject.skill, [b]) for b in chosen)])
             whole = scores[0]
-            found = {block: _effect(own, whole) for block, own in zip(chosen, scores[1:], strict=True)}
+            found = {block: _effect(subject.items, own, whole) for block, own in zip(chosen, scores[1:], strict=True)}
             pruned = None if margin is None else await _prune(_Trial(job, subject, whole, margin, left), found)
         job.emit(JobEnded("done", "", job.meter.table()))
         paid = job.runtime.gateway.paid_calls
@@ -202,7 +202,7 @@ class _Trial:
             raise BudgetExhausted(f"checking a shorter skill takes {cost} calls, and {self.left:.0f} are left")
         self.left -= cost
         (scores,) = await _scores(self.job, self.subject, [shorter])
-        effect = _effect(scores, self.whole)
+        effect = _effect(self.subject.items, scores, self.whole)
         return effect if effect is not None and effect.low > -self.margin else None
 
 
@@ -236,8 +236,9 @@ def _stored(subject: Subject, candidate: Candidate, ledger: Ledger) -> Scores:
     return {by_key[key]: subject.metric.of(score.hard, score.soft) for key, score in found.items()}
 
 
-def _effect(scores: Scores, whole: Scores) -> Interval | None:
-    both = [item for item in whole if item in scores]
+def _effect(items: Sequence[Item], scores: Scores, whole: Scores) -> Interval | None:
+    both = [item for item in items if item.id in whole and item.id in scores]
     if not both:
         return None
-    return paired_difference([scores[item] for item in both], [whole[item] for item in both])
+    groups = groups_of(both)
+    return paired_difference([scores[item.id] for item in both], [whole[item.id] for item in both], groups=groups)

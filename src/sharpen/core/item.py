@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,12 +14,14 @@ from sharpen.core.digest import Json, digest
 
 @dataclass(frozen=True)
 class Item:
-    """An example with a stable id. `inputs` reach the agent, `reference` only the scorer, `type` groups the report."""
+    """An example with a stable id. `inputs` reach the agent, `reference` only the scorer, `type` groups the report. `group`
+    names what it shares with others (the document a question is about): items of one group count as one in error bars."""
 
     id: str
     inputs: Mapping[str, Json]
     reference: Json = None
     type: str = "default"
+    group: str = ""
 
     @cached_property
     def digest(self) -> str:
@@ -37,6 +39,12 @@ class Item:
         if "input" in self.inputs:
             return as_text(self.inputs["input"])
         return "\n".join(f"{name}: {as_text(value)}" for name, value in self.inputs.items())
+
+
+def groups_of(items: Sequence[Item]) -> list[str] | None:
+    """The group of each item, where some share one; an item without a group stands alone."""
+    names = [f"group {item.group}" if item.group else f"item {place}" for place, item in enumerate(items)]
+    return names if len(set(names)) < len(names) else None
 
 
 def as_text(value: Json) -> str:

@@ -176,12 +176,14 @@ class BestConfirmed(Event):
 
 @dataclass(frozen=True)
 class Tested(Event):
-    """A candidate's score on the test split, whole and by task type: mean, low, high, scored, failed."""
+    """A candidate's score on the test split, whole and by task type: mean, low, high, scored, failed. `groups` has the group
+    of each test item where the data declare groups, else it is empty."""
 
     which: str
     candidate: str
     score: list[Json]
     by_type: dict[str, list[Json]]
+    groups: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)

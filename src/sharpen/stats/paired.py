@@ -21,8 +21,6 @@ from dataclasses import dataclass, replace
 from math import isfinite
 from typing import TYPE_CHECKING
 
-from sharpen.stats.errors import BadData
-
 if TYPE_CHECKING:
     from sharpen.stats.resampling import Floats
 
@@ -86,7 +84,8 @@ def mean_difference(
         return Interval(mean, max(-span, found.low), min(span, found.high), n, found.method, found.p, level)
     totals, values, widest = by_group(data, groups)
     if len(totals) < 2:
-        raise BadData("all items are of one group; how groups differ takes at least two")
+        ends = (-span, span) if isfinite(span) else (min(0.0, mean), max(0.0, mean))
+        return Interval(mean, *ends, n, "one group", 1.0, level, 1)
     found = judge(totals, values, level, span * widest)
     named = f"{found.method}, by group"
     return Interval(mean, max(-span, found.low), min(span, found.high), n, named, found.p, level, len(totals))

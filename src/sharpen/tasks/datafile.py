@@ -24,7 +24,7 @@ from sharpen.core.task import SPLITS, Splits
 from sharpen.tasks import jsonvalue, parquet, splitting
 
 SUFFIXES = (".jsonl", ".json", ".csv", ".parquet")
-ROLES = ("input", "answer", "id", "type", "split")
+ROLES = ("input", "answer", "id", "type", "split", "group")
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +163,9 @@ def _data_files(entry: Path) -> list[Path]:
 
 
 def _row(where: str, values: Mapping[str, Json], reading: Reading) -> Row:
-    column = {role: reading.fields.get(role, role) for role in ROLES}
+    # A column of that name is an input like any other, unless the settings say that it names groups.
+    known = [role for role in ROLES if role != "group" or role in reading.fields]
+    column = {role: reading.fields.get(role, role) for role in known}
     needed = [role for role in ("input", "answer") if role == "answer" or reading.needs_input]
     for role in needed:
         if column[role] not in values:
@@ -179,7 +181,7 @@ def _row(where: str, values: Mapping[str, Json], reading: Reading) -> Row:
     roles = {name: role for role, name in column.items()}
     inputs = {roles.get(name, name): value for name, value in values.items() if roles.get(name) in (None, "input")}
     for name in inputs:
-        if name != "input" and name in ROLES:
+        if name != "input" and name in column:
             raise UsageError(
                 f"{where}: column {name!r} stands beside the column {column[name]!r} that is to be the {name}; "
                 f"rename or drop one of them"
@@ -191,7 +193,8 @@ def _row(where: str, values: Mapping[str, Json], reading: Reading) -> Row:
         raise UsageError(f"{where}: the answer (column {column['answer']!r}) is empty")
     kind = _text(values, column["type"], where) or "default"
     given = _text(values, column["id"], where)
-    item = Item(given or digest([inputs, reference, kind])[:16], inputs, reference, kind)
+    group = _text(values, column["group"], where) if "group" in column else ""
+    item = Item(given or digest([inputs, reference, kind])[:16], inputs, reference, kind, group)
     return Row(item, _text(values, column["split"], where) or None, where)
 
 

@@ -15,7 +15,7 @@ from math import isfinite
 
 from sharpen.core.candidate import Candidate
 from sharpen.core.errors import BudgetExhausted
-from sharpen.core.item import Item
+from sharpen.core.item import Item, groups_of
 from sharpen.engine.evaluation import Evaluation, Group
 from sharpen.engine.events import BestConfirmed, BudgetEnded, Gained, Normalised, Tested
 from sharpen.engine.job import Job
@@ -58,9 +58,12 @@ async def _confirm(job: Job, trained: Trained) -> BestConfirmed:
     else:
         wanted = _distinct([trained.best, trained.initial])
         measured = await job.measure([Group(c, items, sample) for c in wanted], purpose="confirm")
-        scores = [score for score in trained.metric.values(measured[0]) if score is not None]
         low, high = job.task.score_range
-        best, initial = summarise(scores, low=low, high=high), trained.metric.mean(measured[-1])
+        scores = trained.metric.values(measured[0])
+        best, initial = (
+            summarise(scores, low=low, high=high, groups=groups_of(items)),
+            trained.metric.mean(measured[-1]),
+        )
         event = BestConfirmed(trained.best.digest, how, best.n, trained.raw, best.mean, best.low, best.high, initial)
     job.emit(event)
     tell_normalised(job, "confirmed", event.value, event.low, event.high)
@@ -81,9 +84,11 @@ async def _test(job: Job, trained: Trained) -> Trained:
     roles = {"initial": trained.initial, "best": trained.best, "final": trained.final}
     for which, candidate in roles.items():
         evaluation = found[candidate]
-        by_type = summarise_by_type([item.type for item in evaluation.items], evaluation.hard, low=low, high=high)
-        whole = summarise(evaluation.scored, failed=len(evaluation.failures), low=low, high=high)
-        job.emit(Tested(which, candidate.digest, whole.row(), {name: s.row() for name, s in by_type.items()}))
+        groups, types = groups_of(evaluation.items), [item.type for item in evaluation.items]
+        by_type = summarise_by_type(types, evaluation.hard, low=low, high=high, groups=groups)
+        whole = summarise(evaluation.hard, low=low, high=high, groups=groups)
+        rows = {name: summary.row() for name, summary in by_type.items()}
+        job.emit(Tested(which, candidate.digest, whole.row(), rows, groups or []))
         tell_normalised(job, f"test/{which}", whole.mean, whole.low, whole.high)
     for which in ("best", "final"):
         gain = paired_gain(found[roles[which]], found[trained.initial], span=high - low)
@@ -114,9 +119,10 @@ def tell_normalised(
 
 def paired_gain(new: Evaluation, old: Evaluation, metric: Metric = HARD, span: float = 1.0) -> Interval:
     """The difference of two evaluations of the same items, over those that were scored in both."""
-    values = zip(metric.values(new), metric.values(old), strict=True)
-    pairs = [(a, b) for a, b in values if a is not None and b is not None]
-    return paired_difference([a for a, _ in pairs], [b for _, b in pairs], span=span)
+    values = zip(metric.values(new), metric.values(old), new.items, strict=True)
+    pairs = [(a, b, item) for a, b, item in values if a is not None and b is not None]
+    groups = groups_of([item for _, _, item in pairs])
+    return paired_difference([a for a, _, _ in pairs], [b for _, b, _ in pairs], span=span, groups=groups)
 
 
 def _distinct(candidates: Iterable[Candidate]) -> list[Candidate]:

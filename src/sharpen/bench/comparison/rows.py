@@ -145,7 +145,10 @@ def over_items(task: str, old: Sequence[Run], new: Sequence[Run], how: Testing, 
     if len(shared) < max(len(first), len(second)):
         notes.append(f"{len(shared)} items are shared, of {len(first)} and {len(second)}; the rest is left out")
     a, b = [first[item] for item in shared], [second[item] for item in shared]
-    values = tuple(Value(item, x, y) for item, x, y in zip(shared, a, b, strict=True))
+    known = {item: group for run in (*old, *new) for item, group in run.groups.items()}
+    values = tuple(Value(item, x, y, known.get(item)) for item, x, y in zip(shared, a, b, strict=True))
+    if groups_of(values) is not None:
+        notes.append(f"{len(shared)} items are counted by their {len({value.group for value in values})} groups")
     bounded = all(0.0 <= x <= 1.0 for x in (*a, *b))
     row = _row(task, ITEMS, True, a, b, values, how, lower=lower, span=1.0 if bounded else math.inf)
     if row.result is not None and bounded:
@@ -207,7 +210,7 @@ def _sided(test: Test, effect: float, side: int) -> Test:
 def groups_of(values: Sequence[Value]) -> list[str] | None:
     """The group of each value where some share one, else None. Values without a group stand alone."""
     names = [value.group or f"alone: {place}" for place, value in enumerate(values)]
-    return names if 1 < len(set(names)) < len(names) else None
+    return names if len(set(names)) < len(names) else None
 
 
 def _more(effect: float, old: Sequence[float], new: Sequence[float], together: bool) -> int | None:

@@ -42,6 +42,8 @@ class Run:
     """Why a metric has no curve, such as a NaN in it: that matters only to who asks for this metric."""
     finals: Mapping[str, float] = field(default_factory=dict)
     items: Mapping[str, float] = field(default_factory=dict)
+    groups: Mapping[str, str] = field(default_factory=dict)
+    """The group of each item by id, where the data declare groups: items of one group count as one in error bars."""
     cost: Cost = Cost()
     gain: float | None = None
     """How much better than at its own start, on test."""

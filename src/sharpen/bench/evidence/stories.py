@@ -124,6 +124,7 @@ def _job(
         curves={} if digest else _curves(found["steps"], name),
         finals={key: value for key, value in finals.items() if value is not None},
         items=items,
+        groups=_groups(lines, names),
         cost=Cost() if digest else _cost(found),
         gain=None if digest else gain,
         lacks=_lacking(found, lines, home),
@@ -162,6 +163,12 @@ def _items(lines: Sequence[Line], candidate: str, names: Sequence[str] | None) -
                 if score is not None:
                     attempts.setdefault(names[place] if names else f"test[{place}]", []).append(float(score))
     return {item: sum(scores) / len(scores) for item, scores in attempts.items()}
+
+
+def _groups(lines: Sequence[Line], names: Sequence[str] | None) -> dict[str, str]:
+    """The groups of the test items as the story tells them, by the names that the items have here."""
+    told: list[str] = next((line["groups"] for line in lines if line["type"] == "tested" and line.get("groups")), [])
+    return {names[place] if names else f"test[{place}]": group for place, group in enumerate(told)}
 
 
 class _Ids:
