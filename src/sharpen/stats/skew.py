@@ -61,5 +61,6 @@ def moments(data: Floats) -> Moments:
     spread = float((away**2).sum())
     if spread == 0.0:
         return Moments(mean, 0.0, 0.0, n - 1)
-    skewness = float((away**3).sum()) / n / (spread / n) ** 1.5
+    shares = away / math.sqrt(spread / n)  # values however small do not vanish when cubed
+    skewness = float((shares**3).mean())
     return Moments(mean, math.sqrt(spread / (n - 1) / n), skewness / math.sqrt(n), n - 1)

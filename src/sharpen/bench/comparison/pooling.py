@@ -125,13 +125,17 @@ def _seed_values(
     made: Sequence[Row], factors: Sequence[float], which: Callable[[Value], float | None]
 ) -> tuple[Floats, Floats]:
     """One number for each seed whose mean is the mean over tasks: its total, and the same with the task means taken out and
-    the overall one put in, whose spread is that of the mean."""
+    the overall one put in, whose spread is that of the mean. Where there is a single seed, its repetitions are counted."""
+    several = len({value.group for row in made for value in row.values}) > 1
     totals: dict[str, float] = {}
     away: dict[str, float] = {}
     overall = 0.0
     for row, factor in zip(made, factors, strict=True):
-        own = [(value.group or f"{row.task}: {value.name}", factor * number) for value in row.values
-               if (number := which(value)) is not None]  # fmt: skip
+        own = [
+            ((value.group if several else value.name) or f"{row.task}: {value.name}", factor * number)
+            for value in row.values
+            if (number := which(value)) is not None
+        ]
         mean = fmean(number for _, number in own)
         overall += mean / len(made)
         for seed, number in own:

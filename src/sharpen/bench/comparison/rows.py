@@ -147,6 +147,8 @@ def over_items(task: str, old: Sequence[Run], new: Sequence[Run], how: Testing, 
     a, b = [first[item] for item in shared], [second[item] for item in shared]
     known = {item: group for run in (*old, *new) for item, group in run.groups.items()}
     values = tuple(Value(item, x, y, known.get(item)) for item, x, y in zip(shared, a, b, strict=True))
+    if len({value.group for value in values}) == 1 and values[0].group is not None and len(values) > 1:
+        notes.append(f"all items on {task or 'this task'} are of one group: what is shown holds for that group alone")
     if groups_of(values) is not None:
         notes.append(f"{len(shared)} items are counted by their {len({value.group for value in values})} groups")
     bounded = all(0.0 <= x <= 1.0 for x in (*a, *b))
@@ -208,9 +210,10 @@ def _sided(test: Test, effect: float, side: int) -> Test:
 
 
 def groups_of(values: Sequence[Value]) -> list[str] | None:
-    """The group of each value where some share one, else None. Values without a group stand alone."""
+    """The group of each value where some share one, else None. Values without a group stand alone; where all are of one
+    group, as repetitions of a single seed are, what is shown holds for that group, which others have to say."""
     names = [value.group or f"alone: {place}" for place, value in enumerate(values)]
-    return names if len(set(names)) < len(names) else None
+    return names if 1 < len(set(names)) < len(names) else None
 
 
 def _more(effect: float, old: Sequence[float], new: Sequence[float], together: bool) -> int | None:
