@@ -13,7 +13,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from faulty import TRAINERS, Whole, disturb, faults_of
+from faulty import TRAINERS, Whole, closing_calls, disturb, faults_of
 
 from sharpen.engine.budget import Caps
 from sharpen.engine.replay import read_events
@@ -35,9 +35,8 @@ def test_every_kind_of_fault_has_a_place_in_every_training(undisturbed: Undistur
         assert not [kind for kind in KINDS if not undisturbed(name).places(kind)]
 
 
-@pytest.mark.parametrize("name", ["reflact", "opro"])
-def test_some_faults_at_some_places(name: str, tmp_path: Path, undisturbed: Undisturbed) -> None:
-    whole, luck = undisturbed(name), random.Random(name)
+def test_some_faults_at_some_places(tmp_path: Path, undisturbed: Undisturbed) -> None:
+    whole, luck = undisturbed("reflact"), random.Random(1)
     for number, kind in enumerate(KINDS):
         fault = Fault(kind, luck.randint(1, whole.places(kind)), luck.choice([0.0, 5.0]))
         disturb(tmp_path / str(number), [fault], whole)
@@ -46,13 +45,11 @@ def test_some_faults_at_some_places(name: str, tmp_path: Path, undisturbed: Undi
 def test_a_refused_key_at_every_question(tmp_path: Path, undisturbed: Undisturbed) -> None:
     """The others are answered before it, or after it."""
     whole = undisturbed("opro")
-    questions = [number for number in range(1, whole.places("auth") + 1) if number in (15, 16, 17, 32, 33, 34)]
-    for late in (0.0, 5.0):
-        for at in questions:
-            disturb(tmp_path / f"{at}-{late}", [Fault("auth", at, late)], whole)
+    for number, at in enumerate((15, 16, 17, 32, 33, 34)):
+        disturb(tmp_path / str(at), [Fault("auth", at, 5.0 * (number % 2))], whole)
 
 
-@pytest.mark.parametrize("name", TRAINERS)
+@pytest.mark.parametrize("name", ["reflact", "search"])
 @pytest.mark.parametrize("cap", ["calls", "tokens", "money", "seconds"])
 def test_a_budget_that_ended_and_was_raised(name: str, cap: str, tmp_path: Path, undisturbed: Undisturbed) -> None:
     luck = random.Random(f"{name} {cap}")
@@ -90,7 +87,7 @@ def _caps(cap: str, share: float, whole: Whole) -> Caps:
     rows = [row for part in used.values() for row in part.values()]
     calls, tokens, money = sum(r[0] for r in rows), sum(r[1] + r[2] for r in rows), sum(r[3] for r in rows)
     if cap == "calls":
-        least = 52 if "vary" in whole.name else 42
+        least = closing_calls(whole.name) + 1
         return Caps(calls=least + round(share * max(10, calls - least)))
     if cap == "tokens":
         return Caps(tokens=round((0.3 + 0.7 * share) * tokens))
@@ -107,10 +104,10 @@ def test_all_faults_at_all_places(name: str, tmp_path: Path, undisturbed: Undist
     resumes = 0
     for kind in KINDS:
         places = range(1, whole.places(kind) + 1)
-        for at in luck.sample(places, min(8, len(places))):
+        for at in luck.sample(places, min(3, len(places))):
             resumes += disturb(_clear(tmp_path / "one"), [Fault(kind, at, luck.choice([0.0, 0.5, 5.0]))], whole)
     while resumes < 400:
-        row = [_any_fault(luck, whole) for _ in range(luck.randint(2, 5))]
+        row = [_any_fault(luck, whole) for _ in range(luck.randint(4, 9))]
         resumes += disturb(_clear(tmp_path / "row"), row, whole)
 
 
@@ -118,8 +115,8 @@ def test_all_faults_at_all_places(name: str, tmp_path: Path, undisturbed: Undist
 @pytest.mark.parametrize("name", TRAINERS)
 def test_all_budgets_at_many_places(name: str, tmp_path: Path, undisturbed: Undisturbed) -> None:
     for cap in ("calls", "tokens", "money", "seconds"):
-        for number in range(6):
-            check_budget(name, cap, number / 6, _clear(tmp_path / "job"), undisturbed(name))
+        for number in range(3):
+            check_budget(name, cap, number / 3, _clear(tmp_path / "job"), undisturbed(name))
 
 
 def _any_fault(luck: random.Random, whole: Whole) -> Fault:

@@ -20,6 +20,7 @@ from rich.text import Text
 from sharpen.bench import artifacts
 from sharpen.cli.console import LiveArea
 from sharpen.cli.pace import Pace, Reading
+from sharpen.cli.terminal import say
 from sharpen.engine.job import Job
 from sharpen.report import steps, text
 
@@ -32,12 +33,18 @@ class Display(Protocol):
     """Where progress is shown."""
 
     def line(self, words: str) -> None: ...
+    def warn(self, words: str) -> None: ...
     def update(self, job: Job, elapsed: float, left: float | None) -> None: ...
     def close(self) -> None: ...
 
 
 class Silent:
+    """Shows no progress, but says what has to be said."""
+
     def line(self, words: str) -> None: ...
+    def warn(self, words: str) -> None:
+        say(words)
+
     def update(self, job: Job, elapsed: float, left: float | None) -> None: ...
     def close(self) -> None: ...
 
@@ -51,6 +58,9 @@ class Plain:
 
     def line(self, words: str) -> None:
         self._console.print(Text(words), soft_wrap=True)
+
+    def warn(self, words: str) -> None:
+        self.line(words)
 
     def update(self, job: Job, elapsed: float, left: float | None) -> None:
         if elapsed - self._last >= _SIGN_OF_LIFE:
@@ -69,6 +79,9 @@ class OnTerminal:
 
     def line(self, words: str) -> None:
         self._console.print(Text(words, style="dim"), soft_wrap=True)
+
+    def warn(self, words: str) -> None:
+        self._console.print(Text(words, style="yellow"), soft_wrap=True)
 
     def update(self, job: Job, elapsed: float, left: float | None) -> None:
         progress = job.progress
@@ -131,7 +144,7 @@ class Watch:
 
     def _show_lines(self, job: Job, finished: Finished) -> None:
         while job.progress.notices:
-            self._display.line(job.progress.notices.pop(0))
+            self._display.warn(job.progress.notices.pop(0))
         for words in finished.new():
             self._display.line(words)
 

@@ -32,7 +32,7 @@ class _Skipping(selectors.DefaultSelector):
 
     def _wait_for_threads(self) -> list[tuple[selectors.SelectorKey, int]]:
         """Another thread may still wake the loop: the one that brings files to the disk, for one."""
-        ready = super().select(_PATIENCE) if threading.active_count() > 1 else []
+        ready = super().select(_PATIENCE if threading.active_count() > 1 else 0.0)
         if not ready:
             raise RuntimeError("deadlock: everything waits and no timer is set")
         return ready
