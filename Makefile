@@ -10,7 +10,7 @@ PIP    := $(BIN)/python -m pip --quiet --disable-pip-version-check --no-input
 # everything it imports anew.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test test-slow bubblewrap test-extras clean
+.PHONY: demo test test-slow docs-outputs docs-outputs-slow bubblewrap test-extras clean
 .DEFAULT_GOAL := demo
 
 demo: $(VENV)/.demo-installed
@@ -22,6 +22,13 @@ test: $(VENV)/.test-installed bubblewrap
 # Attacks and simulations that take minutes: fault injection at every await, power loss, cheating programs.
 test-slow: $(VENV)/.test-installed bubblewrap
 	@echo "== pytest, slow tests" && $(BIN)/python -m pytest -m slow tests
+
+# The outputs that the README and the docs show, from their commands as they are today. The second one also runs what takes
+# minutes with the embedded model (`make demo` in the README).
+docs-outputs: $(VENV)/.test-installed
+	@$(BIN)/python tools/docs_outputs.py
+docs-outputs-slow: $(VENV)/.test-installed
+	@$(BIN)/python tools/docs_outputs.py --slow README.md docs/first-training.md
 
 # Programs that models write run in bubblewrap, which is a Debian package. Without it the tests of the sandbox fail.
 bubblewrap:

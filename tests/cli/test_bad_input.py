@@ -245,3 +245,28 @@ def test_a_file_size_limit_is_met_like_a_full_disk(tmp_path: Path) -> None:
     assert "Traceback" not in done.stderr
     (run,), (undisturbed,) = (tmp_path / "bad").iterdir(), (tmp_path / "good").iterdir()
     carried_on_without_paying_again(run, tmp_path, undisturbed)
+
+
+def test_what_is_found_out_before_the_first_call_leaves_no_folder_and_what_comes_later_a_run_to_resume(
+    program: Program, tmp_path: Path
+) -> None:
+    good = [{"input": f"question {number}", "answer": "1"} for number in range(30)]
+    for name, lines in {
+        "no-column": [*good, {"input": "b"}],
+        "empty": [*good, {"input": "b", "answer": ""}],
+        "misread": [*good, {"input": "b", "answer": "1/2"}],
+        "good": good,
+    }.items():
+        (tmp_path / f"{name}.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    (tmp_path / "task.py").write_text("x = 1\n")
+    for words in (
+        ("no-column.jsonl",), ("empty.jsonl",), ("misread.jsonl", "--metric", "numeric"), ("task.py:Nope",),
+        ("good.jsonl", "--skill", "none.md"), ("good.jsonl", "trainer.params.gate=none"),
+    ):  # fmt: skip
+        assert program("train", *words, "--model", "scripted/rules").code == 2
+        assert not (tmp_path / "runs").exists(), words
+    with FakeEndpoint(key="another").in_thread() as server:
+        refused = program("train", "good.jsonl", "--model", f"{server.url}#m", "-q")
+    assert refused.code == 1
+    (run,) = (tmp_path / "runs").iterdir()
+    assert f"resume runs/{run.name}" in refused.err
