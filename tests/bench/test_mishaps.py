@@ -28,6 +28,7 @@ workers: 2
 seeds: 2
 """
 ODD = """
+import ctypes
 import asyncio, os, signal, time
 from sharpen.trainers.search.course import Course, CourseParams, CourseTrainer
 
@@ -42,7 +43,7 @@ class Odd(CourseTrainer):
         course.open(steps=1, per_epoch=1, items=0)
         if how.startswith("exit"):
             print("the last line", flush=True)
-            os._exit(int(how.removeprefix("exit")))
+            ctypes.CDLL(None)._exit(int(how.removeprefix("exit")))
         if how == "told": os.kill(os.getpid(), signal.SIGTERM); await asyncio.sleep(0.05)
         if how == "lines": raise ValueError("what is wrong\\nFor more see https://example.org")
         if how == "words": raise ValueError("no option 'out of memory'")

@@ -25,6 +25,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from sharpen.bench.job_mounts import confine_writes
+
 PACKET = 65_536
 LAST_WORD = 2_000
 _CLONE_NEWUSER, _CLONE_NEWPID = 0x10000000, 0x20000000
@@ -179,6 +181,7 @@ def _carry_out(message: dict[str, Any], log: int) -> int:
             )
             return UNFIT
         resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+    confine_writes(Path(message["run"]), message["job"])
     together = Together(message["jobs_at_once"], Path(message["limits"])) if "limits" in message else None
     pay_again = message.get("pay_again", False)
     code = carry_out(Path(message["run"]), message["job"], together=together, tell=tell, pay_again=pay_again)

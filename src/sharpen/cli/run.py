@@ -91,6 +91,7 @@ def carry_out(study: StudyConfig, folder: RunFolder, output: Output, *, pay_agai
 
     from sharpen.bench import reuse
     from sharpen.bench.conductor import Conductor
+    from sharpen.bench.job_mounts import are_mounts_allowed
     from sharpen.bench.layout import locked, read_json
     from sharpen.bench.matrix import lay_out
     from sharpen.cli.console import console, show
@@ -117,6 +118,8 @@ def carry_out(study: StudyConfig, folder: RunFolder, output: Output, *, pay_agai
             say(f"{shown(folder.path)}: {plural(len(jobs), 'job')}, {study.parallel} at a time{more}")
             for one in shown_skipped(matrix.skipped):
                 say(one)
+            if len(jobs) > 1 and not are_mounts_allowed(folder.path):
+                say("this system allows no mounts of one's own: a job could write into another's folder")
             if gone := begun - {job.job_id for job in jobs}:
                 say(f"{plural(len(gone), 'job')} that the study no longer has: kept in jobs/, left out of the tables")
         asyncio.run(_run(conductor))
