@@ -2,9 +2,10 @@
 
 Each task's own program is evaluated so many times, one after the other, in a fresh process; the table gives the
 milliseconds of processor time for one evaluation (our process, the processes that watch, bubblewrap, the program itself)
-and the milliseconds on the clock. What starting the process costs is measured apart and subtracted.
+and the milliseconds on the clock. What starting the process costs is measured apart and subtracted. Each figure is the least
+of several rounds, since whatever else a machine does only adds to it.
 
-    python benchmarks/programs.py [--times 30] [TASK ...]
+    python benchmarks/programs.py [--times 20] [--rounds 3] [TASK ...]
 
 `--scores` prints the scores of the programs that come with the tasks instead, as JSON: the same before and after a change.
 """
@@ -13,8 +14,9 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import atexit
 import json
-import os
+import resource
 import subprocess
 import sys
 import time
@@ -56,22 +58,27 @@ async def evaluate(name: str, times: int) -> list[float]:
 def measure(name: str, times: int) -> tuple[float, float]:
     """Processor seconds and seconds on the clock of a fresh process that evaluates `times` times."""
     begun = time.monotonic()
-    worker = subprocess.Popen([sys.executable, __file__, "--worker", "--times", str(times), name])
-    _, status, used = os.wait4(worker.pid, 0)
-    worker.returncode = os.waitstatus_to_exitcode(status)
-    if worker.returncode:
-        raise SystemExit(f"evaluating {name} failed")
-    return used.ru_utime + used.ru_stime, time.monotonic() - begun
+    words = [sys.executable, __file__, "--worker", "--times", str(times), name]
+    cpu = subprocess.run(words, stdout=subprocess.PIPE, check=True, text=True).stdout
+    return float(cpu), time.monotonic() - begun
+
+
+def report_cpu(before: float) -> None:
+    """Print what was used since `before`, by this process and by all that it has waited for."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    print(time.process_time() - before + used.ru_utime + used.ru_stime)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Measure what evaluating a program costs.")
-    parser.add_argument("--times", type=int, default=30)
+    parser.add_argument("--times", type=int, default=20)
+    parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--scores", action="store_true")
     parser.add_argument("task", nargs="*")
     chosen = parser.parse_args()
     if chosen.worker:
+        atexit.register(report_cpu, time.process_time())  # called after the launcher of sandboxes has been waited for
         asyncio.run(evaluate(chosen.task[0], chosen.times))
         return
     if chosen.scores:
@@ -80,9 +87,12 @@ def main() -> None:
         return
     print("| task | CPU ms | ms on the clock |\n|---|---|---|")
     for name in chosen.task or names():
-        (base, base_wall), (cpu, wall) = measure(name, 1), measure(name, 1 + chosen.times)
-        per = 1000.0 / chosen.times
-        print(f"| {name} | {(cpu - base) * per:.1f} | {(wall - base_wall) * per:.1f} |", flush=True)
+        least = []
+        for times in (1, 1 + chosen.times):
+            rounds = [measure(name, times) for _ in range(chosen.rounds)]
+            least.append((min(cpu for cpu, _ in rounds), min(wall for _, wall in rounds)))
+        cpu, wall = (1000.0 * (many - one) / chosen.times for one, many in zip(*least, strict=True))
+        print(f"| {name} | {cpu:.1f} | {wall:.1f} |", flush=True)
 
 
 if __name__ == "__main__":

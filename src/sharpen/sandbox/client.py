@@ -130,7 +130,7 @@ def _our_launcher() -> _Launcher:
         return _launcher
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     process = subprocess.Popen(
-        [sys.executable, "-m", "sharpen.sandbox.launcher", str(theirs.fileno())],
+        [sys.executable, "-P", "-m", "sharpen.sandbox.launcher", str(theirs.fileno())],
         pass_fds=[theirs.fileno()],
         stdin=subprocess.DEVNULL,
         start_new_session=True,

@@ -39,6 +39,9 @@ async def open_conversations(*orders: Order) -> AsyncIterator[tuple[Conversation
 
     The limits of an order hold for the whole conversation, `call_seconds` and `output_kb` for one answer.
     """
+    for order in orders:
+        if not order.fits:
+            raise NoAnswer(f"the program's own files take more than {order.limits.file_mb} MB", "files")
     open_ends: list[int] = []
     conversations: list[Conversation] = []
     try:

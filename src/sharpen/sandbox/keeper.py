@@ -26,6 +26,8 @@ _GLANCE = 0.1
 _PATIENCE = 0.005
 """What dies with its namespace does so by itself, and sooner than it is looked for."""
 _GRACE = 2.0
+_GOODBYE = 0.05
+"""How long a program may take to end by itself when its conversation is over. Who is killed leaves no account of time."""
 _PIECE = 1 << 16
 
 
@@ -56,10 +58,11 @@ def keep(connection: Connection, places: Places) -> None:
         return
     order = Order.load(message)
     try:
+        goodbye = 0.0 if connection.channel is None else _GOODBYE
         started = start(order, places, connection.channel)
         connection.close_channel()
         try:
-            report = asdict(_watched(order, started, control))
+            report = asdict(_watched(order, started, control, goodbye))
         finally:
             _bury(started)
             started.clean_up()
@@ -96,11 +99,11 @@ class _Output:
         return self.pieces.get(stream, bytearray()).decode(errors="replace")
 
 
-def _watched(order: Order, started: Started, control: socket.socket) -> Ran:
+def _watched(order: Order, started: Started, control: socket.socket, goodbye: float) -> Ran:
     """Watch a program until it ends or has to be ended."""
     begun = time.monotonic()
     output = _Output(order.limits.output_kb * 1024)
-    stopped = _until_ended(order.limits, started, control, output, begun + order.limits.seconds)
+    stopped = _until_ended(order.limits, started, control, output, begun + order.limits.seconds, goodbye)
     seconds = time.monotonic() - begun
     # Who is killed takes with it what nobody has waited for; so that is looked up before.
     cpu = usage.tally(started.process).cpu_seconds if stopped not in ("", "killed") and proc_is_ours() else 0.0
@@ -115,7 +118,9 @@ def _watched(order: Order, started: Started, control: socket.socket) -> Ran:
     return Ran(output.text(started.stdout), stderr, code, reason, round(seconds, 4), round(cpu, 4))
 
 
-def _until_ended(limits: Limits, started: Started, control: socket.socket, output: _Output, deadline: float) -> Reason:
+def _until_ended(
+    limits: Limits, started: Started, control: socket.socket, output: _Output, deadline: float, goodbye: float
+) -> Reason:
     """Wait for the program's end; why it was ended, where it did not end by itself."""
     ending = os.pidfd_open(started.process)
     poll = select.poll()
@@ -123,18 +128,20 @@ def _until_ended(limits: Limits, started: Started, control: socket.socket, outpu
         poll.register(source, select.POLLIN)
     adds_up = proc_is_ours()
     glance = time.monotonic() + _GLANCE
+    alone = False
     try:
         while True:
             now = time.monotonic()
             if now >= deadline:
-                return "time"
+                return "killed" if alone else "time"
             if adds_up and now >= glance:
                 glance = now + _GLANCE
                 if too_much := verdict.too_much(usage.tally(started.process), limits, started.own_processes):
                     return too_much
             ready = {source for source, _ in poll.poll(1000 * max(0.0, min(deadline, glance) - now))}
             if control.fileno() in ready:  # nothing more is ever said to us, so this is the caller hanging up
-                return "killed"
+                alone, deadline = True, min(deadline, time.monotonic() + goodbye)
+                poll.unregister(control.fileno())
             for stream in ready & {started.stdout, started.stderr}:
                 if not output.take(stream):
                     poll.unregister(stream)

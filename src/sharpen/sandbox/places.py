@@ -61,7 +61,8 @@ def found() -> Places:
     version = f"python3.{sys.version_info.minor}"
     beside = [prefix / "lib" / version / "site-packages", Path("/usr/lib/python3/dist-packages")]
     beside += [Path("/usr/local/lib") / version / name for name in ("site-packages", "dist-packages")]
-    seen = [path for path in dict.fromkeys((*libraries, *beside)) if path.is_dir() and _is_below(path, prefix, "/usr")]
+    real = dict.fromkeys(Path(os.path.realpath(path)) for path in (*libraries, *beside))
+    seen = [path for path in real if path.is_dir() and _is_below(path, prefix, "/usr")]
     # All below the prefix is shown to the program, so it must not be more than an interpreter.
     places = Places(prefix, executable.relative_to(prefix), tuple(libraries), tuple(seen))
     home = Path(os.path.realpath(os.path.expanduser("~")))

@@ -276,6 +276,10 @@ PUBLISHED = {
         "def low(x): return math.floor(x)",
         checks("assert low(1.5) == 1", setup="import math", solution="def low(x): ..."),
     ),
+    "an import only the solution has": (
+        "def half(x): return x / 2",
+        checks("assert math.isclose(half(3), 1.5)", solution="import math\ndef half(x): ..."),
+    ),
     "a solution that was not published": ("def low(x): return x - 1", checks("assert low(1.5) == 0.5")),
     "an exception that is expected": (
         "class Odd(ValueError): pass\ndef fail(x): raise Odd('no')",

@@ -115,10 +115,8 @@ class AlgorithmTask(Task):
 
     async def _answer(self, source: str, instance: Instance) -> Json:
         """What a program comes to on an instance; `Invalid` says why it comes to nothing."""
-        clock = 4.0 * self.cpu_seconds
-        limits = Limits(
-            seconds=clock, call_seconds=clock, cpu_seconds=self.cpu_seconds, memory_mb=512, processes=1, output_kb=256
-        )
+        clock = 4.0 * self.cpu_seconds  # a busy machine must not change a score; what ends a program is processor time
+        limits = Limits(2 * clock, self.cpu_seconds, memory_mb=512, processes=1, output_kb=256, call_seconds=clock)
         files = {"main.py": _harness(), PART: source}
         try:
             async with open_conversations(Order(files, ("python", "main.py"), b"", limits, self.mode, ())) as (

@@ -49,7 +49,7 @@ def main() -> None:
     nothing = os.open("/dev/null", os.O_RDONLY)
     os.dup2(nothing, 0)
     os.dup2(2, 1)
-    write = os.write
+    write, leave = os.write, os._exit
     encode, decode = json.JSONEncoder(default=plain).encode, json.JSONDecoder().decode
     function: Callable[..., Any] | None = None
     for line in questions:
@@ -65,6 +65,7 @@ def main() -> None:
         data = f"{said}\n".encode()
         while data:
             data = data[write(answers, data) :]
+    leave(0)
 
 
 if __name__ == "__main__":

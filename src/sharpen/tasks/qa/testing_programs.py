@@ -124,6 +124,7 @@ def order_for(checks: Checks) -> Json:
     guessed = used - _BUILTINS
     classes = [name for name in (*names, *guessed) if defined.get(name, name[:1].isupper())]
     return {
+        "imports": _imports(checks.solution),
         "names": names, "guessed": sorted(guessed), "classes": sorted(classes), "before": _complete(checks.before),
         "setup": checks.setup, "tests": list(checks.tests),
     }  # fmt: skip
@@ -131,8 +132,11 @@ def order_for(checks: Checks) -> Json:
 
 def imports_in(setup: str) -> str:
     """The imports of a setup, which the published checkers let a program use too."""
-    lines = [node for node in _body(setup) if isinstance(node, ast.Import | ast.ImportFrom)]
-    return "\n".join(map(ast.unparse, lines))
+    return "\n".join(_imports(setup))
+
+
+def _imports(source: str) -> list[str]:
+    return [ast.unparse(node) for node in _body(source) if isinstance(node, ast.Import | ast.ImportFrom)]
 
 
 def _definitions(source: str) -> dict[str, bool]:

@@ -36,7 +36,7 @@ def version() -> str:
 def entries(name: str, seed: int, size: int, own: str) -> tuple[Entry, ...]:
     """`size` items with different questions. `own` is the data set's own settings as JSON."""
     done = subprocess.run(
-        [sys.executable, "-m", "sharpen.tasks.reasoning_gym.making"],
+        [sys.executable, "-P", "-m", "sharpen.tasks.reasoning_gym.making"],
         input=json.dumps([name, seed, size, own]).encode(),
         stdout=subprocess.PIPE,
         env={**os.environ, "PYTHONHASHSEED": "0"},

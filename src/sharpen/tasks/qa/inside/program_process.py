@@ -81,7 +81,7 @@ def main() -> None:
     nothing = os.open("/dev/null", os.O_RDONLY)
     os.dup2(nothing, 0)
     os.dup2(2, 1)
-    write, dump, parse = os.write, json.JSONEncoder().encode, json.JSONDecoder().decode
+    write, leave, dump, parse = os.write, os._exit, json.JSONEncoder().encode, json.JSONDecoder().decode
     program = Program()
     for line in questions:
         number, (operation, operands) = parse(line.decode())
@@ -93,6 +93,7 @@ def main() -> None:
         data = f"{said}\n".encode()
         while data:
             data = data[write(answers, data) :]
+    leave(0)
 
 
 if __name__ == "__main__":
