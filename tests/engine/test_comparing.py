@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -12,6 +13,7 @@ import pytest
 from sharpen.core.candidate import Candidate
 from sharpen.core.chat import Request
 from sharpen.core.errors import ModelError, ModelErrorKind
+from sharpen.engine.evaluation import Group
 from sharpen.engine.job import Job
 from sharpen.engine.replay import read_events
 from sharpen.gates.base import Draw, Evidence, Need, Verdict
@@ -113,3 +115,35 @@ def test_items_are_measured_in_the_order_the_gate_asked_for(tmp_path: Path) -> N
         assert [pair.new for pair in gate.seen[1].pairs] == [(1.0,), (), (1.0,)]
 
     with_job(tmp_path, do)
+
+
+def test_the_gate_is_told_what_was_stored_and_which_items_belong_together(tmp_path: Path) -> None:
+    async def do(job: Job) -> None:
+        one, two, three = job.splits.val[:3]
+        items = [replace(one, group="a"), replace(two, group="a"), three]
+        await job.evaluate(job.initial, items[:2], purpose="gate")
+        gate = Scripted([Draw(n, "new", 0) for n in range(3)], [Draw(0, "old", 1)])
+        await job.compare(NEW, job.initial, items, gate, step=1)
+        assert [(pair.stored_new, pair.stored_old) for pair in gate.seen[-1].pairs] == [(0, 1)] * 3
+        assert gate.seen[-1].groups is not None
+        assert [name == gate.seen[-1].groups[0] for name in gate.seen[-1].groups] == [True, True, False]
+
+    with_job(tmp_path, do, noise=0.5)
+
+
+def test_arms_are_measured_side_by_side_where_answers_vary(tmp_path: Path) -> None:
+    """A hundred rollouts of one arm before the first of the other would let a drifting endpoint decide."""
+    asked: list[bool] = []
+
+    def answer(request: Request) -> str:
+        asked.append(NEW.text in request.messages[0].content)
+        return rules(request)
+
+    async def main() -> None:
+        model = ScriptedModel("scripted/own", answer, noise=0.1)
+        async with running_job(make_setup(Codebook(), {"target": model}), tmp_path, workers=1) as job:
+            await job.measure([Group(NEW, job.splits.val), Group(job.initial, job.splits.val)], purpose="test")
+
+    asyncio.run(main())
+    assert all(asked[place] != asked[place + 1] for place in range(0, len(asked), 2))
+    assert {asked[place] for place in range(0, len(asked), 2)} == {True, False}

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sharpen.core.candidate import Candidate
-from sharpen.core.item import Item
+from sharpen.core.item import Item, groups_of
 from sharpen.engine.evaluation import Group
 from sharpen.engine.events import Decided
 from sharpen.engine.job import Job
@@ -77,9 +77,11 @@ async def compare(
     left out, every step (counted from 1) is taken to decide once."""
     decision = step - 1 if decision is None else decision
     arms = _Arms(job, new, old, items, metric)
+    shared = groups_of(items)
+    clusters = None if shared is None else tuple(shared)
     rollouts = 0
     while True:
-        said = gate.decide(Evidence(arms.pairs(), job.repeatable, decision=decision, planned=planned))
+        said = gate.decide(Evidence(arms.pairs(), job.repeatable, decision, planned, clusters))
         if isinstance(said, Verdict):
             verdict = said
             break
