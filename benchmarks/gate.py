@@ -1,6 +1,6 @@
 """What the gates hold where the truth is known: false accepts, power, cost, and what a whole training run ends with.
 
-    python benchmarks/gate.py [--decisions 1000] [--runs 60] [--gates sequential,paired] [--only nulls]
+    python benchmarks/gate.py [--decisions 1000] [--runs 60] [--gates sequential,paired] [--only nulls] [--jobs 2]
 
 `nulls`: candidates whose true mean effect over the items is zero or less, to be accepted at most 5 % of the time.
 `gains`: true gains, beside what a simple honest gate finds at its cost (items in random order; looks after half a pass, one
@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from dataclasses import dataclass
+from multiprocessing import Pool
 
 from sharpen.core.rng import Stream
 from sharpen.gates import registry
@@ -113,13 +114,21 @@ GAINS = [
 ]
 
 
-def table(gate: Gate, cases: Sequence[Case], decisions: int) -> None:
-    print(f"\n{gate.name:42s} {'accepted':>8s} {'passes':>7s} {'0 inside':>9s}   simple gate")
-    for case in cases:
-        outcome = simulate_decisions(gate, case.truth, runs=decisions, repeatable=case.repeatable, awkward=case.awkward)
-        inside = sum(v.accepted and v.low is not None and v.low <= 0.0 for v in outcome.verdicts)
-        floor = "" if case.floor is None else f"{case.floor[0]:5.0f} % {case.floor[1]:5.2f}"
-        print(f"{case.name:42s} {100 * outcome.rate:6.1f} % {outcome.passes:7.2f} {inside:9d} {floor:>13s}", flush=True)
+def row(work: tuple[str, Case, int]) -> str:
+    name, case, decisions = work
+    outcome = simulate_decisions(
+        registry.get(name), case.truth, runs=decisions, repeatable=case.repeatable, awkward=case.awkward
+    )
+    inside = sum(v.accepted and v.low is not None and v.low <= 0.0 for v in outcome.verdicts)
+    floor = "" if case.floor is None else f"{case.floor[0]:5.0f} % {case.floor[1]:5.2f}"
+    return f"{case.name:42s} {100 * outcome.rate:6.1f} % {outcome.passes:7.2f} {inside:9d} {floor:>13s}"
+
+
+def table(name: str, cases: Sequence[Case], decisions: int, jobs: int) -> None:
+    print(f"\n{name:42s} {'accepted':>8s} {'passes':>7s} {'0 inside':>9s}   simple gate")
+    with Pool(jobs) as pool:
+        for line in pool.imap(row, [(name, case, decisions) for case in cases]):
+            print(line.rstrip(), flush=True)
 
 
 def proposal(current: Sequence[float], stream: Stream) -> list[float]:
@@ -163,10 +172,15 @@ def climb(gate: Gate, run: int) -> tuple[float, int]:
     return sum(current) / 100, MOST_DECISIONS
 
 
-def climbs(names: Sequence[str], runs: int) -> None:
+def climb_by_name(work: tuple[str, int]) -> tuple[float, int]:
+    return climb(registry.get(work[0]), work[1])
+
+
+def climbs(names: Sequence[str], runs: int, jobs: int) -> None:
     print(f"\n{'a run of 25 passes':20s} {'ends at':21s} {'judged':>7s}")
     for name in names:
-        ends = [climb(registry.get(name), run) for run in range(runs)]
+        with Pool(jobs) as pool:
+            ends = pool.map(climb_by_name, [(name, run) for run in range(runs)])
         end = summarise([score for score, _ in ends])
         judged = sum(count for _, count in ends) / runs
         print(f"{name:20s} {end.mean:.3f} [{end.low:.3f}, {end.high:.3f}] {judged:7.1f}", flush=True)
@@ -177,15 +191,16 @@ def main() -> None:
     parser.add_argument("--decisions", type=int, default=1000, help="decisions per gate and case")
     parser.add_argument("--runs", type=int, default=60, help="training runs per gate")
     parser.add_argument("--gates", default="sequential", help="whose decisions are simulated")
+    parser.add_argument("--jobs", type=int, default=2, help="processes")
     parser.add_argument("--only", choices=["nulls", "gains", "runs"], help="one table alone")
     options = parser.parse_args()
     for name in options.gates.split(","):
         if options.only in (None, "nulls"):
-            table(registry.get(name), NULLS, options.decisions)
+            table(name, NULLS, options.decisions, options.jobs)
         if options.only in (None, "gains"):
-            table(registry.get(name), GAINS, options.decisions)
+            table(name, GAINS, options.decisions, options.jobs)
     if options.only in (None, "runs"):
-        climbs(("force", "strict", "paired", "sequential"), options.runs)
+        climbs(("force", "strict", "paired", "sequential"), options.runs, options.jobs)
 
 
 if __name__ == "__main__":
