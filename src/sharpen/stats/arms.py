@@ -177,6 +177,15 @@ def unpaired(
     return replace(either, margin=held, warnings=tuple(warnings))
 
 
+def unpaired_p(new: Sequence[float], old: Sequence[float], *, resamples: int = exact.RESAMPLES) -> float:
+    """The p-value of `unpaired` alone."""
+    one, other = numbers(new, 2, "values of the new arm"), numbers(old, 2, "values of the old arm")
+    parts = [float(one.var(ddof=1)) / len(one), float(other.var(ddof=1)) / len(other)]
+    plain = _p(float(one.mean() - other.mean()), math.sqrt(sum(parts)), welch_freedom(parts, (len(one), len(other))))
+    # Where t alone is not convinced, nobody has to count.
+    return plain if plain > 0.5 else max(plain, exact.permutation(new, old, resamples=resamples).p)
+
+
 def one_sided(p: float, effect: float, side: int) -> float:
     """The p-value of one side from a two-sided one: `side` is 1 where an effect above 0 is what was asked for, else -1."""
     return p / 2 if effect * side > 0 else 1 - p / 2

@@ -2,8 +2,8 @@
 
 Under "no difference" the sign of each paired difference, or the group of each value, is arbitrary. The p-value is the
 share of all such arrangements whose effect is at least as large as the one seen, two-sided. All arrangements are
-counted where there are few enough; else as many as `RESAMPLES` are drawn from the given seed, the one seen counted
-among them. `smallest_p` says what a design can reach at best: five pairs can never come below 0.05.
+counted where there are few enough (up to thrice `RESAMPLES`); else as many as that are drawn from the given seed, the
+one seen counted among them. `smallest_p` says what a design can reach at best: five pairs can never come below 0.05.
 """
 
 from __future__ import annotations
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     Places = NDArray[np.int64]
 
 RESAMPLES = 99_999
-_MOST_ARRANGEMENTS = 300_000
 _CHUNK = 4_000_000
 _SAME = 1e-12
 """Values below this share of the largest possible one are 0 but for rounding."""
@@ -69,7 +68,7 @@ def permutation(
     # Where the groups are equally large, swapping them gives the same absolute difference.
     least = (2 if n == m and side == 0 else 1) / arrangements
     seen = float(_welch(pool, np.arange(n)[None, :], m)[0])
-    if arrangements <= _MOST_ARRANGEMENTS:
+    if arrangements <= 3 * (resamples + 1):
         places = np.fromiter(
             itertools.chain.from_iterable(itertools.combinations(range(n + m), n)),
             dtype=np.int64,
