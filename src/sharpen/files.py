@@ -14,6 +14,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -46,7 +47,6 @@ def write_atomic(path: Path, text: str | bytes) -> None:
                 file.write(data)
                 file.flush()
                 os.fsync(file.fileno())
-            os.chmod(temporary, 0o644)
             os.replace(temporary, path)
         except BaseException:
             Path(temporary).unlink(missing_ok=True)
@@ -56,11 +56,28 @@ def write_atomic(path: Path, text: str | bytes) -> None:
 
 
 def _beside(path: Path) -> tuple[int, str]:
-    try:
-        return tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=_TEMPORARY)
-    except FileNotFoundError:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        return tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=_TEMPORARY)
+    """A new file beside `path`, open to write. Its rights are those that the user's umask leaves, as those of any file."""
+    while True:
+        name = _temporary_name(path)
+        try:
+            return os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666), name
+        except FileExistsError:
+            continue
+        except FileNotFoundError:
+            path.parent.mkdir(parents=True, exist_ok=True)
+
+
+def _folder_beside(path: Path) -> Path:
+    """A new folder beside `path`, with the rights that the user's umask leaves."""
+    while True:
+        with suppress(FileExistsError):
+            folder = Path(_temporary_name(path))
+            folder.mkdir()
+            return folder
+
+
+def _temporary_name(path: Path) -> str:
+    return str(path.with_name(f".{path.name}.{os.urandom(6).hex()}{_TEMPORARY}"))
 
 
 def sync_file(path: Path) -> None:
@@ -95,9 +112,8 @@ def write_folder(path: Path, contents: Mapping[str, str | bytes | Path]) -> None
     written to again."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        made = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}.", suffix=_TEMPORARY))
+        made = _folder_beside(path)
         try:
-            made.chmod(0o755)
             for name, content in contents.items():
                 _put(made / name, content)
             sync_folders(*dict.fromkeys((*((made / name).parent for name in contents), made)))
@@ -112,7 +128,7 @@ def write_folder(path: Path, contents: Mapping[str, str | bytes | Path]) -> None
 def link(source: Path, path: Path) -> None:
     """Make `path` another name of a file that is never written to again, in one step, in place of what it was."""
     try:
-        made = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}.", suffix=_TEMPORARY))
+        made = _folder_beside(path)
         try:
             _put(made / path.name, source)
             os.replace(made / path.name, path)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import signal
+import stat
 import subprocess
 import sys
 from pathlib import Path
@@ -143,3 +144,16 @@ def test_a_full_disk_is_called_full_and_the_old_file_stays(tmp_path: Path) -> No
 )
 def test_other_reasons_are_named_too(number: int, words: str) -> None:
     assert str(storage_error(Path("a/b"), OSError(number, os.strerror(number)))) == f"cannot write a/b: {words}"
+
+
+@pytest.mark.parametrize(
+    ("umask", "file", "folder"), [(0o077, 0o600, 0o700), (0o002, 0o664, 0o775), (0o022, 0o644, 0o755)]
+)
+def test_the_umask_decides_who_may_read_what_a_run_leaves(tmp_path: Path, umask: int, file: int, folder: int) -> None:
+    words = ("train", "codebook", "--model", "scripted/rules", "--trainer", "noop", "--limit", "6", "-q")
+    command = f"import os; os.umask({umask}); from sharpen.cli.app import run; raise SystemExit(run({words!r}))"
+    done = subprocess.run([sys.executable, "-c", command], cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    left = list((tmp_path / "runs").rglob("*"))
+    rights = {(path.is_dir(), stat.S_IMODE(path.stat().st_mode)) for path in left}
+    assert rights == {(True, folder), (False, file)}

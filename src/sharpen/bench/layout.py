@@ -166,7 +166,7 @@ def locked(folder: Path) -> Iterator[None]:
     """Hold a job's folder: a second process that wants it is told so, instead of writing into it too."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        handle = os.open(folder / "lock", os.O_CREAT | os.O_RDWR, 0o644)
+        handle = os.open(folder / "lock", os.O_CREAT | os.O_RDWR, 0o666)
     except OSError as error:
         raise storage_error(folder / "lock", error) from error
     try:

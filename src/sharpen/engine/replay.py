@@ -76,7 +76,7 @@ class Story:
         self.changed: Callable[[], None] = lambda: None
         """Called when an event was written."""
         path.parent.mkdir(parents=True, exist_ok=True)
-        self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+        self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
 
     @property
     def replaying(self) -> bool:

@@ -80,7 +80,7 @@ class Claims:
 
     def _open_file(self) -> None:
         while self._file < 0:
-            descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
             self._file = descriptor
             try:
                 self._lock(_PRESENCE, fcntl.F_RDLCK)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import time
+from contextlib import suppress
 from pathlib import Path
 
 from sharpen.ledger.guard import secure
@@ -14,6 +16,8 @@ _OPENING_SECONDS = 30.0
 
 def open_database(path: Path) -> sqlite3.Connection:
     """Open a file that another process may be making at this moment: SQLite does not wait for that by itself."""
+    with suppress(FileExistsError):  # SQLite leaves a group no right to write, whatever the umask says
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666))
     deadline = time.monotonic() + _OPENING_SECONDS
     while True:
         try:

@@ -209,7 +209,7 @@ class RecordingModel:
             self._known = set(cassette.replies)
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            file = os.open(self._path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o644)
+            file = os.open(self._path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o666)
             whole = max((offset for offset, _ in complete_lines(self._path)), default=0)
             os.ftruncate(file, whole)
         except OSError as error:
