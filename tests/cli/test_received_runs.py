@@ -6,6 +6,8 @@ the sender's code could have written; a secret is a file outside of the folder t
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import os
 import pickle
@@ -359,7 +361,7 @@ def test_no_way_into_a_run_leads_to_the_code_of_its_sender(
 @pytest.mark.parametrize("change", PLACES, ids=lambda change: change.__name__.strip("_"))
 def test_nothing_in_a_run_leads_out_of_its_folder(program: Program, received: Received, change: Change) -> None:
     change(received)
-    for command in (("status",), ("report", "sent", "--html"), ("export", "sent", "--to", "out"), ("eval", "sent")):
+    for command in (("report", "sent", "--html"), ("export", "sent", "--to", "out")):
         _hold(program, received, command)
 
 
@@ -422,3 +424,28 @@ def test_a_study_that_was_sent_is_refused_before_its_first_job(program: Program,
     for command in (("resume", "sent"), ("report", "sent"), ("status", "sent")):
         _hold(program, received, command)
     assert _hold(program, received, ("resume", "sent")).code == 2
+
+
+class _Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(("answer", "allowed"), [("y\n", True), ("n\n", False), ("\n", False)])
+def test_at_a_terminal_a_yes_is_enough(
+    received: Received, monkeypatch: pytest.MonkeyPatch, answer: str, allowed: bool
+) -> None:
+    from sharpen.bench import trust
+    from sharpen.bench.config import load
+    from sharpen.bench.layout import RunFolder
+    from sharpen.cli.trusting import allow
+
+    _metric_in_the_folder(received)
+    run = RunFolder(received.folder)
+    uses = trust.uses(load(run.config), run)
+    monkeypatch.setattr("sys.stdin", _Terminal(answer))
+    monkeypatch.setattr("sys.stderr", screen := _Terminal())
+    with contextlib.nullcontext() if allowed else pytest.raises(trust.NotTrusted):
+        allow(received.folder, uses, trust=False)
+    assert "evil.py" in screen.getvalue()
+    assert trust.unknown(uses) == ([] if allowed else uses)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from urllib.parse import quote
 
 import pytest
@@ -16,12 +17,14 @@ from sharpen.core.redact import (
     is_clean,
     names_secret,
     redact,
+    redact_echo,
     redact_json,
     redact_known,
     remember,
     remember_environment,
     remember_settings,
 )
+from sharpen.core.secrecy import is_ordinary
 
 
 @pytest.fixture(autouse=True)
@@ -158,15 +161,69 @@ def test_a_value_of_the_environment_must_look_like_a_secret(value: str) -> None:
     assert redact(f"so {value} it is") == f"so {value} it is"
 
 
-def test_a_setting_under_a_secret_name_is_one_whatever_it_looks_like() -> None:
-    remember_settings({"task": {"password": "sesame", "sort_key": "colour"}})
-    assert redact("sesame colour") == f"{BLANK} colour"
+def test_a_setting_under_a_secret_name_is_one_from_six_characters_on() -> None:
+    remember_settings({"task": {"password": "sesam1", "pwd": "ab1", "sort_key": "colour-1"}})
+    assert redact("sesam1 ab1 colour-1") == f"{BLANK} ab1 colour-1"
 
 
-def test_a_model_s_key_is_one_unless_it_is_a_placeholder() -> None:
-    remember("sesame")
-    remember("ollama")
-    assert redact("sesame ollama") == f"{BLANK} ollama"
+@pytest.mark.parametrize("value", ["reflact", "codebook", "REFLACT", "Swordfish", "12345678", "ollama", "./keys/mine"])
+def test_what_occurs_in_ordinary_text_is_no_secret_wherever_it_stands(value: str) -> None:
+    remember(value)
+    remember_settings({"api_key": value})
+    remember_environment({"SHARPEN_API_KEY": value})
+    assert redact(f"so {value} it is") == f"so {value} it is"
+    assert redact_json({"api_key": value}) == {"api_key": BLANK}, "its own place is blanked all the same"
+
+
+KEY = "Zq7-plain_value/9x+Key"
+
+
+@pytest.mark.parametrize("around", ["", "u", "us", "user:"])
+@pytest.mark.parametrize("encode", [base64.b64encode, base64.urlsafe_b64encode])
+def test_a_known_secret_is_blanked_as_base64_wherever_it_stands(around: str, encode: Callable[[bytes], bytes]) -> None:
+    remember(KEY)
+    text = encode(f"{around}{KEY}{around}".encode()).decode()
+    assert text[6:-6] not in redact_known(f"Basic {text}")
+    assert BLANK in redact_known(text)
+
+
+@pytest.mark.parametrize("encoded", [KEY.encode().hex(), KEY.encode().hex().upper()])
+def test_a_known_secret_is_blanked_as_hex(encoded: str) -> None:
+    remember(KEY)
+    assert redact_known(f"<{encoded}>") == f"<{BLANK}>"
+
+
+@pytest.mark.parametrize(
+    "quoted",
+    [
+        KEY[:8], KEY[-8:], KEY[5:14], KEY[:12].upper(), KEY.lower(), f"{KEY[:5]}***{KEY[-4:]}", f"{KEY[:3]}…{KEY[-2:]}",
+        "sk-ab***yz", "****wxyz", base64.b64encode(KEY.encode()).decode()[:12], KEY.encode().hex()[4:20],
+        quote(KEY, safe="")[:14],
+    ],
+)  # fmt: skip
+def test_who_refuses_a_key_cannot_quote_pieces_of_it(quoted: str) -> None:
+    remember(KEY)
+    said = redact_echo(f"invalid key: {quoted} (401)")
+    assert said == f"invalid key: {BLANK} (401)"
+
+
+def test_the_rest_of_a_refusal_stays() -> None:
+    remember(KEY)
+    text = "The model `gpt-5.5` does not exist, or you do not have access to it... see https://host/v1/errors?id=12."
+    assert redact_echo(text) == text
+
+
+@pytest.mark.parametrize("text", ["password=hunter2!", " API_KEY = abc def ", "access_token=x"])
+def test_a_text_that_only_assigns_a_secret_is_blanked(text: str) -> None:
+    assert (
+        redact(text)
+        == f"{text[: text.index('=') + 1]}{' ' if ' = ' in text else ''}{BLANK}{' ' if ' = ' in text else ''}"
+    )
+
+
+@pytest.mark.parametrize("text", ["a password=word in a sentence", "sort_key=name", "colour=red", "x = key"])
+def test_other_assignments_stay(text: str) -> None:
+    assert redact(text) == text
 
 
 def test_text_that_is_data_loses_only_known_secrets() -> None:
@@ -236,7 +293,7 @@ def test_what_is_called_clean_holds_nothing_to_blank(value: dict[str, str | list
 
 
 texts = st.text("abc[]redt-= ", max_size=20)
-secrets = texts.map(str.strip).filter(lambda text: len(text) >= 6 and text not in BLANK)
+secrets = texts.map(str.strip).filter(lambda text: len(text) >= 6 and text not in BLANK and not is_ordinary(text))
 
 
 @given(texts, texts, secrets)

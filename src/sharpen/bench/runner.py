@@ -15,7 +15,7 @@ from sharpen.bench.config import RunConfig, TaskConfig, dump, understood, valida
 from sharpen.bench.item_files import write_items
 from sharpen.bench.layout import RunFolder
 from sharpen.core.candidate import Candidate
-from sharpen.core.digest import Json, digest
+from sharpen.core.digest import Json, canonical, digest
 from sharpen.core.errors import (
     BudgetExhausted,
     Interrupted,
@@ -25,8 +25,8 @@ from sharpen.core.errors import (
     StorageError,
     UsageError,
 )
-from sharpen.core.redact import redact, redact_json, remember_environment
-from sharpen.core.task import Task
+from sharpen.core.redact import holds_known, redact, redact_json, remember_environment
+from sharpen.core.task import SPLITS, Splits, Task
 from sharpen.engine import checkpoints
 from sharpen.engine.budget import Caps
 from sharpen.engine.durability import cut_damaged_end
@@ -98,6 +98,7 @@ def build(
     candidate = choose_start(config.task, task, None if run is None else run.skill)
     if run is None and isinstance(task, TextTask):
         check_placeholders(task, candidate)
+    _check_secrets(config, splits, candidate)
     kind = trainers.get(config.trainer.name)
     params = validated(kind.Params, config.trainer.params, f"trainer {config.trainer.name}")
     trainer = kind(params)
@@ -297,6 +298,22 @@ async def _carry_out(job: Job, parts: Parts) -> str:
             job.checkpoint(trained.best, trained.best_step, {"raw": trained.raw, "confirmed": None}, name="best")
     job.emit(JobEnded(status, "", job.meter.table()))
     return status
+
+
+def _check_secrets(config: RunConfig, splits: Splits, start: Candidate) -> None:
+    """Data, skills and names are written down as they are, so none of them may hold the value of a key."""
+    advice = "a run's files would hold it: take it out, or unset the variable or the setting it comes from"
+    for setting, name in (("task.name", config.task.name), ("trainer.name", config.trainer.name)):
+        if holds_known(name):
+            raise UsageError(f"{setting} holds the value of a key or a password; {advice}")
+    for part, text in start.parts.items():
+        if holds_known(text):
+            raise UsageError(f"the skill to start from, {part}, holds the value of a key or a password; {advice}")
+    for split in SPLITS:
+        lines = [canonical([item.id, dict(item.inputs), item.reference]) for item in splits[split]]
+        if holds_known("\n".join(lines)):
+            item = next(item for item, line in zip(splits[split], lines, strict=True) if holds_known(line))
+            raise UsageError(f"item {item.id!r} of {split} holds the value of a key or a password; {advice}")
 
 
 def _check_money(config: RunConfig, models: dict[str, Model]) -> None:

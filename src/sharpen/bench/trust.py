@@ -2,22 +2,21 @@
 
 A run folder is data. Reading one (report, compare, export, status, ...) needs nothing of this. Carrying one on needs the
 code its configuration names, and code in a folder that somebody sent is theirs. So every use has a digest: of the source
-text, of the name in it and of the settings it is given. `train` and `run` remember the uses of their own configuration,
-since the user named it; a configuration that is read back from a run folder is checked against that memory, and a use that
-is not in it has to be allowed by the user, once. Code that has changed since has another digest, and is asked about again.
-To send a key to an address that a run names is such a use.
+text and of the own files it imports, of the name in it and of the settings it is given. `train` and `run` remember the uses
+of their own configuration, since the user named it; a configuration that is read back from a run folder is checked against
+that memory, and a use that is not in it has to be allowed by the user, once. Code that has changed since has another
+digest, and is asked about again. To send a key to an address that a run names is such a use.
 
 The memory is one small file per use in `$SHARPEN_STATE/trusted`, else `$XDG_STATE_HOME/sharpen/trusted`, else
 `~/.local/state/sharpen/trusted`. A package that is installed and brings a task or a model through an entry point was chosen
-by who installed it, and is not asked about; `package.module:name` is, since a configuration may name any function there is.
+by who installed it, and is not asked about; `package.module:name` is, since a configuration may name any function there is;
+and so is the address of an endpoint, since a key may go there.
 """
 
 from __future__ import annotations
 
-import hashlib
 import importlib.util
 import os
-import sysconfig
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -34,6 +33,7 @@ from sharpen.files import write_json
 from sharpen.models import keys
 from sharpen.tasks import registry as tasks
 from sharpen.tasks.gym import about
+from sharpen.tasks.own_imports import imported_sources, is_own
 
 SCHEMA_VERSION = 1
 TASK, TRAINER = "task.name", "trainer.name"
@@ -136,8 +136,13 @@ def policy_uses(candidate: Candidate) -> list[Use]:
 def unknown(listed: Iterable[Use]) -> list[Use]:
     """Those of some uses that this user has neither made nor allowed."""
     folder = state_folder() / "trusted"
-    needed = [use for use in dict.fromkeys(listed) if use.action != SENDS or keys.goes_by_name(use.name)]
+    needed = [use for use in dict.fromkeys(listed) if use.action != SENDS or _sends_secret(use.name)]
     return [use for use in needed if not (folder / use.digest).is_file()]
+
+
+def _sends_secret(address: str) -> bool:
+    """Whether asking at an address hands over a key, or a variable that the address names (`models/address.py`)."""
+    return keys.goes_by_name(address) or "${" in address
 
 
 def has_run(use: Use) -> bool:
@@ -188,26 +193,31 @@ def _file(setting: str, name: str, action: str) -> Use:
 
 
 def _code(setting: str, name: str, settings: Json) -> Use:
-    """The use of a Python object by its path. Where the file lies makes no difference: the same text does the same."""
+    """The use of a Python object by its path. Where the file lies makes no difference: the same text, with the same own
+    files that it imports, does the same."""
     where, _, attribute = name.rpartition(":")
-    path = Path(where).resolve() if where.endswith(".py") else _source(where)
-    given: Json = redact_json(settings)
-    if where.endswith(".py"):
-        key: Json = [SCHEMA_VERSION, RUNS, setting, attribute, _sha256(path), given]
-    else:
-        key = [SCHEMA_VERSION, RUNS, setting, where, attribute, "" if _is_installed(path) else _sha256(path), given]
+    is_script = where.endswith(".py")
+    path = Path(where).resolve() if is_script else _source(where)
+    texts = _texts(path, "" if is_script else where.rpartition(".")[0]) if is_script or _is_own(path) else []
+    key: Json = [SCHEMA_VERSION, RUNS, setting, "" if is_script else where, attribute, texts, redact_json(settings)]
     return Use(setting, name, RUNS, path, digest(key))
+
+
+def _texts(path: Path | None, package: str) -> Json:
+    try:
+        source = "" if path is None else path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return []
+    return [source, {} if path is None else imported_sources(path, source, package=package)]
+
+
+def _is_own(path: Path | None) -> bool:
+    """Whether a module is neither Python's own nor among the installed packages, whose upgrades are the user's doing."""
+    return path is not None and is_own(path)
 
 
 def _place(use: Use) -> str:
     return digest([SCHEMA_VERSION, "place", use.action, use.name if use.path is None else str(use.path)])
-
-
-def _sha256(path: Path | None) -> str:
-    try:
-        return "" if path is None else hashlib.sha256(path.read_bytes()).hexdigest()
-    except OSError:
-        return ""
 
 
 def _source(module: str) -> Path | None:
@@ -227,14 +237,6 @@ def _source(module: str) -> Path | None:
             if path.is_file():
                 return path
     return None
-
-
-def _is_installed(path: Path | None) -> bool:
-    """Whether a module is Python's own or lies among the installed packages: an upgrade is the user's doing."""
-    if path is None:
-        return True
-    places = {sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")}
-    return any(_is_inside(path, Path(place)) for place in places if place)
 
 
 def _is_inside(path: Path | None, folder: Path | None) -> bool:

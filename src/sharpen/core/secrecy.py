@@ -6,7 +6,8 @@ Names are taken apart at separators, capitals and digits, and the last word deci
 `access`. `auth` does as a word of its own: `author` is none.
 
 Forms are those of keys whose makers gave them a mark (`ghp_...`, `AKIA...`, a JWT, a block of PEM), of passwords and keys
-in addresses, and of what stands behind `Bearer`. A digest has no such mark, and is no secret.
+in addresses, of what stands behind `Bearer`, and of a text that is nothing but `password=...`. A digest has no such mark,
+and is no secret.
 
 A value that nothing but its variable's name speaks for must look like one, too: at least 8 characters, and not a single
 word or a number of fewer than 16, not a path, and not one of the placeholders that people write where a key is asked for.
@@ -163,12 +164,14 @@ _FORMS = (
     ),
 )
 _QUERY = re.compile(r"(?a)(?<=[?&;])([\w.\-]{1,60})=([\w\-.%+/~=:@!*$]+)")
+_LONGEST_ASSIGNED = 1000
 _SIGNATURES = re.compile(r"(?:^|[-_.])(?:sig|signature)$", re.IGNORECASE | re.ASCII)
 _AUTHORITY = re.compile(
     r"://([^/\s?#\"'<>]+)@"
     # Whoever forgot to quote a '?' or '#' of a password still has a password there.
     r"|://([^/\s?#\"'<>:@]*:(?![0-9]*[/?#])[^/\s\"'<>]+)@"
 )
+_ASSIGNED = re.compile(r"\s*([\w.\-]{1,60})\s*=\s*(\S.*?)\s*", re.DOTALL)
 _IN_FORMS = (*dict.fromkeys(piece for form in _FORMS for piece in form.pieces), "sig=", "signature=")
 
 
@@ -194,6 +197,10 @@ def secrets_in(text: str) -> Iterator[tuple[int, int]]:
         for found in _QUERY.finditer(text):
             if names_secret(found[1]) or _SIGNATURES.search(found[1]):
                 yield found.span(2)
+    if "=" in lower and len(text) <= _LONGEST_ASSIGNED:
+        assigned = _ASSIGNED.fullmatch(text)
+        if assigned is not None and names_secret(assigned[1]):
+            yield assigned.span(2)
     if "://" in lower and "@" in lower:
         for found in _AUTHORITY.finditer(text):
             yield from _in_address(found[found.lastindex or 0], found.start(found.lastindex or 0))

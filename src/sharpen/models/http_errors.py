@@ -14,7 +14,7 @@ from datetime import UTC
 
 from sharpen.core.digest import Json
 from sharpen.core.errors import ModelError, ModelErrorKind
-from sharpen.core.redact import redact
+from sharpen.core.redact import redact_echo
 
 _KINDS = {
     400: ModelErrorKind.BAD_REQUEST,
@@ -61,7 +61,7 @@ def from_status(
 
 def from_redirect(endpoint: str, status: int, headers: Mapping[str, str]) -> ModelError:
     """The error for an answer that points elsewhere: what was meant for one address is not sent to another."""
-    target = redact(headers.get("location", "")[:_LONGEST])
+    target = redact_echo(headers.get("location", "")[:_LONGEST])
     return ModelError(
         ModelErrorKind.NOT_FOUND,
         f"{endpoint} answered {status} and points to {target!a}; redirects are not followed: name that address instead",
@@ -77,7 +77,7 @@ def from_connection(endpoint: str, error: BaseException) -> ModelError:
     transports wrap it, and not always under a fitting name."""
     chain = _chain(error)
     names = {cls.__name__ for link in chain for cls in type(link).__mro__}
-    detail = redact(str(chain[-1]) or type(chain[-1]).__name__)[:_LONGEST]
+    detail = redact_echo(str(chain[-1]) or type(chain[-1]).__name__)[:_LONGEST]
     if names & {"ClientConnectorError", "ConnectError", "ConnectionTimeoutError", "gaierror"}:
         return ModelError(
             ModelErrorKind.UNREACHABLE,
@@ -90,7 +90,7 @@ def from_connection(endpoint: str, error: BaseException) -> ModelError:
 
 def bad_reply(endpoint: str, why: str) -> ModelError:
     return ModelError(
-        ModelErrorKind.BAD_REPLY, f"{endpoint} answered with something unusable: {redact(why)[:_LONGEST]}"
+        ModelErrorKind.BAD_REPLY, f"{endpoint} answered with something unusable: {redact_echo(why)[:_LONGEST]}"
     )
 
 
@@ -130,7 +130,7 @@ def message_in(error: Json) -> str:
     except (RecursionError, ValueError):  # nested too deeply, or a number of too many digits
         text = "an error that can't be shown"
     # Cut twice: what is cut first may be the half of a secret, which would not be known any more.
-    line = redact(" ".join(text[: 10 * _LONGEST].split()))[:_LONGEST]
+    line = redact_echo(" ".join(text[: 10 * _LONGEST].split()))[:_LONGEST]
     return line.encode("utf-8", "replace").decode()
 
 

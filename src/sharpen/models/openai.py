@@ -20,8 +20,9 @@ from urllib.parse import parse_qsl, urlsplit, urlunsplit
 from sharpen.core.chat import Reply, Request
 from sharpen.core.digest import Json
 from sharpen.core.errors import ModelError, ModelErrorKind, UsageError
-from sharpen.core.redact import names_secret, remember, remember_settings
+from sharpen.core.redact import remember, remember_settings
 from sharpen.models import http_errors, keys, prices
+from sharpen.models.address import check_address, fill_in
 from sharpen.models.http_client import MOST_CONNECTIONS, HttpClient
 from sharpen.models.openai_reply import ReplyReader, parse_json
 from sharpen.models.settings import check
@@ -103,7 +104,8 @@ class OpenAIModel:
             dropped=frozenset({"temperature", "stop"} if reasons else ()),
         )
         self._reader = ReplyReader(name, prices.lookup(plain))
-        self._client = HttpClient(name, self._base_url, self.settings.timeout)
+        self._address = fill_in(self._base_url)
+        self._client = HttpClient(name, self._address, self.settings.timeout)
 
     @property
     def identity(self) -> Json:
@@ -168,7 +170,7 @@ class OpenAIModel:
         """The body of a 200."""
         path = "/completions" if request.prompt is not None else "/chat/completions"
         body = self._body(request, dialect)
-        answer = await self._client.post(f"{self._base_url}{path}{self._query}", body, self._headers(request))
+        answer = await self._client.post(f"{self._address}{path}{fill_in(self._query)}", body, self._headers(request))
         if 200 <= answer.status < 300:
             return answer.body
         if answer.status < 400:
@@ -246,12 +248,7 @@ def _resolve(name: str, settings: Settings) -> tuple[str, str, str]:
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise UsageError(f"{url!r} is not an endpoint; expected something like http://host:port/v1")
-    secret = next((value for key, value in parse_qsl(parts.query) if names_secret(key)), None)
-    if parts.username or parts.password or secret:
-        remember(secret)
-        raise UsageError(
-            f"the address of {parts.hostname} holds a password or a key; give it in SHARPEN_API_KEY instead"
-        )
+    check_address(url)
     plain = urlunsplit((parts.scheme, parts.netloc, parts.path.rstrip("/"), "", ""))
     return plain, f"?{parts.query}" if parts.query else "", model
 

@@ -22,11 +22,14 @@ _MOST = 2000
 """Files that are followed; a project that has more is no helper."""
 
 
-def imported_sources(path: Path, source: str, module: ModuleType) -> dict[str, str]:
-    """The text of every own module that the file imports, directly or not, by the module's name."""
+def imported_sources(path: Path, source: str, module: ModuleType | None = None, package: str = "") -> dict[str, str]:
+    """The text of every own module that the file imports, directly or not, by the module's name. Without the loaded
+    `module`, as far as the text alone tells; `package` is then the one it belongs to."""
     sources: dict[str, str] = {}
     visited: set[str] = set()
-    waiting = [*_names_in(source, module.__package__ or ""), *_names_held(module)]
+    if module is not None:
+        package = module.__package__ or ""
+    waiting = [*_names_in(source, package), *(() if module is None else _names_held(module))]
     while waiting and len(sources) < _MOST:
         name = waiting.pop()
         if name in visited:
