@@ -25,7 +25,7 @@ def write_items(folder: Path, task: Task, splits: Splits, start: Candidate) -> N
     """Write the items of a task, what it says it is about, and the texts training starts from. They are data, and stay as
     they are."""
     for name in SPLITS:
-        rows = ([item.id, dict(item.inputs), item.reference, item.type] for item in splits[name])
+        rows = ([item.id, dict(item.inputs), item.reference, item.type, item.group] for item in splits[name])
         write_atomic(folder / f"{name}.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
     about = {"schema_version": SCHEMA_VERSION, "task": task.name, "description": task.brief.description}
     write_json(folder / _ABOUT, about)
@@ -36,17 +36,19 @@ def write_items(folder: Path, task: Task, splits: Splits, start: Candidate) -> N
 def read_items(folder: Path) -> Splits:
     try:
         return Splits(**{name: _read_split(folder / f"{name}.jsonl") for name in SPLITS})
-    except (OSError, ValueError, TypeError) as error:
+    except (OSError, ValueError, TypeError, RecursionError) as error:
         raise UsageError(f"{folder} is damaged: {error}") from error
 
 
 def read_description(folder: Path) -> str:
     try:
         return str(read_json(folder / _ABOUT)["description"])
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise UsageError(f"{folder / _ABOUT} is damaged: {error}") from error
 
 
 def _read_split(path: Path) -> tuple[Item, ...]:
     rows = (json.loads(line) for line in path.read_text(encoding="ascii").splitlines())
-    return tuple(Item(str(name), dict(inputs), reference, str(kind)) for name, inputs, reference, kind in rows)
+    return tuple(
+        Item(str(name), dict(inputs), reference, str(kind), str(group)) for name, inputs, reference, kind, group in rows
+    )
