@@ -355,6 +355,8 @@ def test_a_call_is_on_record_before_it_leaves_and_what_it_cost_with_its_reply(tm
     seen: list[dict[str, Paid]] = []
 
     class Watched(Fake):
+        in_process = False
+
         async def complete(self, request: Request) -> Reply:
             seen.append(read_accounts(path))
             return await super().complete(request)

@@ -174,7 +174,7 @@ class Gateway:
         """One attempt at the call. A job that was asked to stop while it queued does not make it any more."""
         if self.stopping:
             raise Stopped("stopped")
-        attempt = await self._begin_attempt(tokens, money)
+        attempt = await self._begin_attempt(tokens, money, leaves=not getattr(model, "in_process", False))
         try:
             reply = await model.complete(request)
         except ModelError as error:
@@ -188,8 +188,9 @@ class Gateway:
         self._end_attempt(attempt, _cost(reply.usage))
         return reply
 
-    async def _begin_attempt(self, tokens: int, money: float | None) -> Hold:
-        """Put an attempt on record, so that it counts even if this process is killed before its end."""
+    async def _begin_attempt(self, tokens: int, money: float | None, *, leaves: bool) -> Hold:
+        """Put an attempt on record, so that it counts even if this process is killed before its end. One that does not leave
+        the process ends with it: nobody could send a bill."""
         attempt = await self._budget.begin_attempt(tokens, money)
         session = self._session
         session.open_calls += 1
@@ -197,7 +198,8 @@ class Gateway:
         session.open_money += attempt.money
         try:
             self._ledger.note_payments(session)
-            await self._ledger.committed()
+            if leaves:
+                await self._ledger.committed()
         except BaseException:  # nothing has left
             self._end_attempt(attempt, Paid())
             raise

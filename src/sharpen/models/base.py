@@ -4,6 +4,9 @@ A model turns a `Request` into a `Reply`, or raises `ModelError` with a kind; it
 concurrency and does not store anything: the engine does that for all models alike. One model object serves one job and
 may be asked many things at once from one event loop. `open` and `close` bracket its life; `complete` may be called only
 in between. A model never logs, prints or raises a secret.
+
+A model that answers within this process may say so by an attribute `in_process = True`: its calls cost nothing where the
+process is killed, and need not be on record before they are made.
 """
 
 from __future__ import annotations

@@ -77,6 +77,7 @@ class ReplayModel:
     """Answers from a cassette. Passes for the recorded model in family and rendering, so that requests come out the same."""
 
     deterministic = True
+    in_process = True
     concurrency = 1024
 
     def __init__(self, name: str) -> None:

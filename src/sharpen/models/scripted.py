@@ -58,6 +58,7 @@ class ScriptedModel:
     """A model that is a function. Pass `target` to use your own; without it the name says which script plays."""
 
     family = "scripted"
+    in_process = True
 
     def __init__(self, name: str, target: Script | None = None, *, render: str = "system", **settings: Any) -> None:
         path, _, query = name.partition("?")
