@@ -1,8 +1,8 @@
 """A job of a study can write into its own folder, and not into those of the study's other jobs.
 
 On Linux each job's process has a mount namespace of its own, in which `jobs/` and what was laid out for all (`meta/`,
-`tasks/`) are read-only, but for the job's own folder. The ledger, which all share, stays writable. Where the system allows no such
-namespace (in many containers), jobs run without, and `sharpen run` says so.
+`tasks/`) are read-only, but for the job's own folder. The ledger, which all share, stays writable. Where the system allows
+no such namespace (in many containers), jobs run without, and `sharpen run` says so.
 
 Without root's rights, a job can't undo this: its process gives up the rights that its namespace gave it. A job that runs as
 root could, if it meant to.

@@ -57,7 +57,7 @@ def command(
     from sharpen.cli.running import Output, best_skill
     from sharpen.core.errors import UsageError
     from sharpen.engine.replay import read_events
-    from sharpen.ledger.store import Ledger
+    from sharpen.ledger.reading import open_to_read
 
     calls = _allowance(fresh, budget)
     _check(prune, target, calls)
@@ -77,7 +77,7 @@ def command(
     keys = leave_one_out.stored_keys(lines)
     subject = leave_one_out.Subject(keys, skill, [row.block for row in rows], items, _metric(lines[0]))
     if calls == 0:
-        with Ledger(home.run.ledger) as ledger:
+        with open_to_read(home.run.ledger) as ledger:
             result = leave_one_out.known(subject, ledger)
     else:
         trusting.allow(home.run.path, uses(config, home.run), trust=trust, ask=not as_json)

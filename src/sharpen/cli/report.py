@@ -37,22 +37,32 @@ def command(run: str, rebuild: bool, html_file: str | None, plots: Path | None, 
     Works at any time, also while the run goes on.
     """
 
+    from contextlib import nullcontext
+
     from sharpen.bench.layout import find_run, read_json
+    from sharpen.bench.read_only import can_write, writable
     from sharpen.bench.tables import rebuild as rebuild_all
     from sharpen.cli.console import console, show
+    from sharpen.core.errors import UsageError
     from sharpen.report.study import closing
 
     folder = find_run(run, runs)
     page = None if html_file is None else folder.path / _PAGE if html_file == _BESIDE else Path(html_file)
     _check(page, plots)
-    if rebuild or not (folder.path / "summary.json").exists():
-        rebuild_all(folder)
-    if as_json:
-        echo_json(read_json(folder.path / "summary.json"))
-    else:
-        show(console(), closing(folder.path))
-    if page is not None or plots is not None:
-        _write(folder, page, plots)
+    derive = rebuild or not (folder.path / "summary.json").exists()
+    if not can_write(folder) and (rebuild or html_file == _BESIDE):
+        raise UsageError(
+            f"{folder.path} can't be written to; leave out --rebuild, and name a file elsewhere: --html FILE"
+        )
+    with writable(folder) if derive else nullcontext(folder) as home:
+        if derive:
+            rebuild_all(home)
+        if as_json:
+            echo_json(read_json(home.path / "summary.json"))
+        else:
+            show(console(), closing(home.path))
+        if page is not None or plots is not None:
+            _write(home, page, plots)
     return 0
 
 

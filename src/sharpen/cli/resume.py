@@ -171,6 +171,7 @@ def _at_its_end(folder: RunFolder, parts: Parts, status: str, output: Output) ->
 def _verify(folder: RunFolder, parts: Parts, status: str, output: Output) -> int:
     import asyncio
 
+    from sharpen.bench.read_only import writable
     from sharpen.bench.runner import Session
     from sharpen.cli.running import shown
     from sharpen.core.errors import NotDeterministic, UsageError
@@ -178,10 +179,10 @@ def _verify(folder: RunFolder, parts: Parts, status: str, output: Output) -> int
 
     if status != "done":
         raise UsageError(f"{shown(folder.path)} is not finished ({status}); resume it first, then verify it")
-    session = Session(parts, folder, on_start=lambda job: seen.append(_forbid_calls(job)))
     seen: list[Job] = []
     try:
-        asyncio.run(session.run())
+        with writable(folder) as home:  # a copy, where the run can't be written to
+            asyncio.run(Session(parts, home, on_start=lambda job: seen.append(_forbid_calls(job))).run())
     except Stopped:
         raise NotDeterministic(
             f"{shown(folder.path)}: telling the story again would need a model call that is not in the ledger"

@@ -6,7 +6,10 @@ and their keys say whether a file still holds all that it held before.
 
 from __future__ import annotations
 
+import os
+import shutil
 import sqlite3
+import tempfile
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -59,7 +62,34 @@ def connect_read_only(ledger: Path) -> sqlite3.Connection:
         raise StorageError(f"there is no ledger {ledger}")
     # Without a log, nobody has it open: it can be read as it lies there. With one, SQLite must be let at the log.
     settled = "" if ledger.with_name(ledger.name + "-wal").exists() else "&immutable=1"
-    return sqlite3.connect(f"{ledger.resolve().as_uri()}?mode=ro{settled}", uri=True, timeout=60)
+    connection = sqlite3.connect(f"{ledger.resolve().as_uri()}?mode=ro{settled}", uri=True, timeout=60)
+    try:
+        connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    except sqlite3.OperationalError:
+        connection.close()
+        if os.access(ledger.parent, os.W_OK):
+            raise
+        return _connect_to_copy(ledger)  # a log in a folder that can't be written to
+    return connection
+
+
+def copy_ledger(ledger: Path, folder: Path) -> Path:
+    """A copy of a ledger in a folder, with what is still in its log."""
+    try:
+        for path in (ledger, ledger.with_name(ledger.name + "-wal")):
+            if path.exists():
+                shutil.copyfile(path, folder / path.name)
+    except OSError as error:
+        raise StorageError(f"cannot read the ledger {ledger}: {error.strerror}") from error
+    return folder / ledger.name
+
+
+def _connect_to_copy(ledger: Path) -> sqlite3.Connection:
+    """A connection to a copy of a ledger that has no name any more, and ends with the connection."""
+    with tempfile.TemporaryDirectory(prefix="sharpen-ledger-") as folder:
+        connection = sqlite3.connect(copy_ledger(ledger, Path(folder)), isolation_level=None)
+        connection.execute("PRAGMA journal_mode=DELETE")  # folds the log into the file
+    return connection
 
 
 def find_loss(ledger: Path, before: Extent) -> str:

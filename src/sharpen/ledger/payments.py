@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from sharpen.core.errors import StorageError
+from sharpen.ledger.extent import connect_read_only
 from sharpen.ledger.guard import secure
 
 TABLE = """
@@ -90,10 +91,7 @@ def read_accounts(ledger: Path) -> dict[str, Paid]:
     if not ledger.exists():
         return {}
     try:
-        # A folder that can't be written to is read all the same, where nobody has the ledger open.
-        settled = "" if ledger.with_name(ledger.name + "-wal").exists() else "&immutable=1"
-        address = f"{ledger.resolve().as_uri()}?mode=ro{settled}"
-        with closing(sqlite3.connect(address, uri=True, timeout=60)) as connection:
+        with closing(connect_read_only(ledger)) as connection:
             secure(connection, ledger)
             tables = connection.execute("SELECT 1 FROM sqlite_master WHERE type='table' AND name='payments'")
             return sum_accounts(connection) if tables.fetchone() else {}

@@ -23,6 +23,7 @@ from sharpen.core.task import SPLITS, Splits
 from sharpen.engine.replay import read_events
 from sharpen.engine.spec import describe_splits
 from sharpen.ledger.keys import RolloutKeys
+from sharpen.ledger.reading import open_to_read
 from sharpen.ledger.store import Ledger
 
 
@@ -88,5 +89,5 @@ def open_source(
     if not ledger.exists():
         yield Source(folder, lines, known, same)
         return
-    with Ledger(ledger) as opened:
+    with open_to_read(ledger) as opened:
         yield Source(folder, lines, known, same, opened)
