@@ -16,8 +16,10 @@ from sharpen.bench.comparison.pairing import parse
 from sharpen.bench.comparison.planning import Pilot, least, pilot_of, plans, spreads_of
 from sharpen.bench.comparison.spread import spreads
 from sharpen.bench.evidence.nouns import Arm, Cost, Run
+from sharpen.bench.evidence.stories import parameters_in
 from sharpen.core.errors import UsageError
-from sharpen.report import comparison, comparison_files
+from sharpen.report import comparison, comparison_files, pictures
+from sharpen.report.page import svg
 from sharpen.stats.curves import Curve
 
 REWARD = Measure("reward", "final")
@@ -144,6 +146,42 @@ class TestSeveral:
         assert [row.adjusted for row in up.rows] == [pytest.approx(6 * 2 / 2**8)] * 3
         assert up.pooled is not None and up.pooled.effect.value == pytest.approx(0.1)
         assert (up.verdict, same.verdict) == (Verdict.BETTER, Verdict.OPEN)
+
+    def test_max_t_finds_what_holm_can_not_and_its_intervals_hold_together(self) -> None:
+        rng = np.random.default_rng(6)
+        baseline = dict(enumerate(rng.normal(0, 1, 8)))
+        arms = [arm("base", baseline), *(
+            arm(name, {s: 1.05 + 0.05 * float(rng.normal()) for s in baseline}) for name in "bcdefg"
+        )]  # fmt: skip
+        met = matchups([("s", arms)], None)
+        holm, joint = compare_all(met, Wish(REWARD)), compare_all(met, Wish(REWARD, adjust="max-t"))
+        assert all(a.adjusted < b.adjusted for a, b in zip(joint, holm, strict=True))  # type: ignore[operator]
+        for one in joint:
+            effect = one.rows[0].result.effect  # type: ignore[union-attr]
+            assert (effect.low > 0) == (one.verdict == Verdict.BETTER) == (one.rows[0].verdict == "better")
+        assert (
+            comparison.family(joint) == "Max-t of Westfall and Young over 6 comparisons; the intervals hold together."
+        )
+        with pytest.raises(UsageError, match="same seeds or items of one task"):
+            compare_all([*met[:1], (arms[0], arm("z", {0: 1.0, 1: 2.0, 2: 1.5}))], Wish(REWARD, adjust="max-t"))
+
+    def test_many_warnings_of_one_kind_are_a_line_with_a_count(self) -> None:
+        many = [f"r{n} of b on t is not at its end" for n in range(30)]
+        shown = comparison.counted_warnings([*many, "other", *many])
+        assert shown == ["r0 of b on t is not at its end (and 29 more like this; --json has them all)", "other"]
+
+    def test_policies_of_unlike_size_are_warned_of(self) -> None:
+        old, new = (Arm(n, tuple(run(s, 0.1 * s + by, parameters=size) for s in range(6)))
+                    for n, by, size in (("a", 0.0, 100.0), ("b", 0.01, 5000.0)))  # fmt: skip
+        assert any("parameter counts are not the same" in warning for warning in compared(old, new).warnings)
+        assert parameters_in({"policy.parameters": 12, "policy.trained_parameters": 10}) == 10.0
+        assert parameters_in({}) is None
+
+    def test_a_radar_is_drawn_of_anybodys_scores_on_three_tasks(self) -> None:
+        arms = [Arm(n, tuple(r for t in "xyz" for r in arm(n, {s: v / 2 + by for s, v in NOISY.items()}, t).runs))
+                for n, by in (("a", 0.0), ("b", 0.1))]  # fmt: skip
+        found = compare_all(matchups([("s", arms)], None), Wish(REWARD))
+        assert "Means by task" in svg.on_light(pictures.compared(found, arms))
 
     def test_a_family_too_large_for_its_pairs_is_warned_of(self) -> None:
         six = {seed: value for seed, value in NOISY.items() if seed < 6}

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from sharpen.stats import multiple
+from sharpen.stats import exact, multiple
 from sharpen.stats.errors import BadData
+from sharpen.stats.multiple import max_t
 
 families = st.lists(st.floats(0, 1), min_size=1, max_size=20)
 
@@ -46,3 +48,30 @@ def test_what_is_no_p_value_is_refused(p: float) -> None:
 
 def test_an_empty_family_stays_empty() -> None:
     assert multiple.holm([]) == multiple.benjamini_hochberg([]) == []
+
+
+def test_max_t_holds_the_family_and_finds_more_than_holm_where_arms_go_together() -> None:
+    generator, trials, false, sharper = np.random.Generator(np.random.PCG64(4)), 300, 0, 0
+    for _ in range(trials):
+        baseline = generator.normal(size=8)
+        rows = [0.3 * generator.normal(size=8) - baseline for _ in range(6)]
+        found = max_t(rows, resamples=999)
+        plain = multiple.holm([exact.sign_flip(row).p for row in rows])
+        false += min(found.p) <= 0.05
+        sharper += sum(a < b for a, b in zip(found.p, plain, strict=True))
+    assert false / trials <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / trials)
+    assert sharper > 0.9 * 6 * trials
+
+
+def test_one_row_of_max_t_is_the_sign_flip_test() -> None:
+    row = [0.3, 0.5, -0.1, 0.8, 0.2, 0.4, 0.6]
+    assert max_t([row]).p[0] == pytest.approx(exact.sign_flip(row).p)
+
+
+def test_simultaneous_intervals_hold_together() -> None:
+    generator, trials, held = np.random.Generator(np.random.PCG64(5)), 200, 0
+    for _ in range(trials):
+        shared = generator.normal(size=12)
+        found = max_t([shared + generator.normal(size=12) + 1.0 for _ in range(4)], resamples=999)
+        held += all(low <= 1.0 <= high for low, high in zip(found.low, found.high, strict=True))
+    assert held / trials >= 0.95 - 3 * math.sqrt(0.05 * 0.95 / trials) - 0.02

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from sharpen.bench.plan import Plan
 
 _FIXED = ("metric", "summary", "window", "points", "reach", "lower", "baseline", "pairs", "over", "margin", "normalise",
-          "alpha", "side", "method", "resamples")  # fmt: skip
+          "alpha", "side", "method", "resamples", "adjust")  # fmt: skip
 
 
 @click.command(no_args_is_help=True)
@@ -48,6 +48,8 @@ _FIXED = ("metric", "summary", "window", "points", "reach", "lower", "baseline",
               help="auto: a count of arrangements and t have to agree; t: Student's and Welch's t alone.")  # fmt: skip
 @click.option("--resamples", type=click.IntRange(999), default=99_999,
               help="Permutations drawn where there are too many to count.")  # fmt: skip
+@click.option("--adjust", type=click.Choice(["holm", "max-t"]), default="holm",
+              help="For several arms: Holm's rule, or max-t, for arms on the same seeds.")  # fmt: skip
 @click.option("--csv", "csv_file", type=click.Path(path_type=Path, dir_okay=False), help="Write the rows here.")
 @click.option("--html", "html_file", type=click.Path(path_type=Path, dir_okay=False), help="Write one page here.")
 @click.option(
@@ -65,7 +67,7 @@ def command(
     context: click.Context, sources: tuple[str, ...], by: str, baseline: str | None, metric: str | None,
     summary: str | None, window: str, points: int, reach: float | None, lower: bool, pairs: str, over: str,
     margin: float | None, normalise: str | None, alpha: float, side: str, method: str, resamples: int,
-    csv_file: Path | None, html_file: Path | None, plot: Path | None,
+    adjust: str, csv_file: Path | None, html_file: Path | None, plot: Path | None,
     plan_file: Path | None, since: str | None, runs: Path, as_json: bool,
 ) -> int:  # fmt: skip
     """Say whether B is better than A (and C than A, ...), and by how much.
@@ -103,7 +105,7 @@ def command(
             arms, metric=metric, summary=summary, window=window, points=points, threshold=reach, lower=lower
         )
         scale = None if normalise is None else references.parse(normalise)
-        wish = Wish(measure, parse(pairs), over, alpha, margin, scale, side, method, resamples)
+        wish = Wish(measure, parse(pairs), over, alpha, margin, scale, side, method, resamples, adjust)
         met, left_out = able(met, measure)
         held = None if plan is None or plan_file is None else _held(plan, plan_file, met, wish, left_out)
         compared = compare_all(met, wish, left_out) if held is None else list(held.compared)

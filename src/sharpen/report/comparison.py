@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from rich.text import Text
 
 from sharpen.bench.comparison.assembly import BOTH, Compared, Verdict
 from sharpen.bench.comparison.differences import NOTHING
+from sharpen.bench.comparison.joint import MAX_T
 from sharpen.bench.comparison.pooling import BY_SEED, FLIPS, STUDENT, Pooled
 from sharpen.bench.comparison.rows import ITEMS, MOST_MORE, Row
 from sharpen.report import text
@@ -16,6 +18,8 @@ from sharpen.report.diffs import CAME, WENT, printable
 from sharpen.stats.exact import pairs_needed
 
 _MOST_ITEMS = 6
+_REPEATED = 4
+_NAMED = re.compile(r"\S*\d\S*")
 _MOST_SETTINGS = 20
 _MOST_LINES = 40
 _HUGE = 100.0
@@ -27,7 +31,7 @@ def blocks(found: Sequence[Compared], beside: Iterable[Block] = (), more: Iterab
     for one in found:
         yield Text(sentence(one), style="" if one.exploratory else _STYLES.get(one.verdict, ""))
     yield from beside
-    warnings = list(dict.fromkeys(warning for one in found for warning in one.warnings))
+    warnings = counted_warnings(warning for one in found for warning in one.warnings)
     if warnings:
         yield heading("Mind")
         yield from (Text(f"  {warning}", style="yellow") for warning in warnings)
@@ -41,6 +45,20 @@ def blocks(found: Sequence[Compared], beside: Iterable[Block] = (), more: Iterab
         yield from _parting(one)
         yield from _settings(one)
         yield from _text(one)
+
+
+def counted_warnings(warnings: Iterable[str]) -> list[str]:
+    """Every warning once. Those that differ in nothing but names and numbers with digits are one line with their count."""
+    alike: dict[str, list[str]] = {}
+    for warning in dict.fromkeys(warnings):
+        alike.setdefault(_NAMED.sub("#", warning), []).append(warning)
+    shown = []
+    for same in alike.values():
+        if len(same) < _REPEATED:
+            shown += same
+        else:
+            shown.append(f"{same[0]} (and {len(same) - 1} more like this; --json has them all)")
+    return shown
 
 
 def sentence(one: Compared) -> str:
@@ -159,6 +177,9 @@ def family(found: Sequence[Compared]) -> str:
     one = found[0]
     if one.row_tests <= 1:
         return "One test; nothing to adjust for."
+    if one.adjust == MAX_T:
+        many = text.plural(len(found), "comparison")
+        return f"Max-t of Westfall and Young over {many}; the intervals hold together."
     tasks, comparisons = {len(each.rows) for each in found}, text.plural(len(found), "comparison")
     each = max(tasks)
     # Arms that lack a task, and plans of a few tests, have another number of them than tasks times comparisons.

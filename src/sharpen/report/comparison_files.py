@@ -16,7 +16,7 @@ from sharpen.bench.comparison.rows import Row
 from sharpen.core.digest import Json
 from sharpen.core.printable import csv_cells
 from sharpen.core.redact import redact
-from sharpen.report.comparison import cells, family, level, money, over_tasks, sentence
+from sharpen.report.comparison import cells, counted_warnings, family, level, money, over_tasks, sentence
 from sharpen.report.comparison_arms import sections
 from sharpen.report.page.html import POLICY, safe
 from sharpen.report.text import NOTHING, count, signed
@@ -130,7 +130,7 @@ def as_page(found: Sequence[Compared], picture: str = "", whole: Aggregated | No
     """One page, self-contained. `picture` is an SVG."""
     parts = ["<h1>Comparison</h1>"]
     parts += [f'<p class="verdict {one.verdict}">{_safe(sentence(one))}</p>' for one in found]
-    warnings = dict.fromkeys(warning for one in found for warning in one.warnings)
+    warnings = counted_warnings(warning for one in found for warning in one.warnings)
     if warnings:
         parts.append("<h2>Mind</h2><ul>" + "".join(f'<li class="warning">{_safe(w)}</li>' for w in warnings) + "</ul>")
     head = (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from sharpen.bench.comparison.assembly import Compared
 from sharpen.bench.comparison.measure import Measure
@@ -14,7 +14,7 @@ from sharpen.report.page.dots import Group, Pair, dots
 from sharpen.report.page.marks import Picture
 from sharpen.report.page.means import banded, within
 from sharpen.report.page.panels import grid, titled
-from sharpen.report.page.plots import effects
+from sharpen.report.page.plots import effects, over_axes, share_of
 from sharpen.stats.curves import Curve
 from sharpen.stats.enough import Band
 from sharpen.stats.means import Estimate
@@ -39,6 +39,7 @@ def compared(found: Sequence[Compared], arms: Sequence[Arm]) -> Picture:
     # Others' logs often name no task: the title of the whole then says it all.
     panels = [titled(panel) if panel.title else panel for panel in panels]
     drawn = [] if whole is None else [titled(whole)]
+    drawn += [titled(picture) for picture in _shape(found, arms, tasks)]
     if panels or not drawn:
         drawn.append(grid("tasks", "", panels))
     first, *others = (f"{one.new} against {one.old}" for one in found)
@@ -56,6 +57,27 @@ def _panel(found: Sequence[Compared], arms: Sequence[Arm], task: str, measure: M
     return curves(
         "curves", task, series, "step", f"{measure.metric}{band}", within=within(rows), normal=_scale(found, task)
     )
+
+
+def _shape(found: Sequence[Compared], arms: Sequence[Arm], tasks: Sequence[str]) -> Iterator[Picture]:
+    """A radar of the arms' means by task, whoever logged them, where all of them lie in 0..1 or on a scale."""
+    names = [arm.name for arm in arms]
+    means: dict[tuple[str, str], float] = {}
+    for one in found:
+        for row in one.rows:
+            if row.result is not None:
+                means[row.task, one.old], means[row.task, one.new] = row.result.old.value, row.result.new.value
+    scales = {task: _scale(found, task) for task in tasks}
+    scaled = all(scales.values())
+    table = {
+        task: [
+            None if (mean := means.get((task, name))) is None else share_of(mean, scales[task]) if scaled else mean
+            for name in names
+        ]
+        for task in tasks
+    }
+    title = "Normalised means by task, cut to 0..1" if scaled else "Means by task"
+    yield from over_axes("radar", title, table, names)
 
 
 def _scale(found: Sequence[Compared], task: str) -> Reference | None:

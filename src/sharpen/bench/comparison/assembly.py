@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from sharpen.bench.comparison import differences, rows
+from sharpen.bench.comparison import differences, joint, rows
 from sharpen.bench.comparison.differences import ArmCost, Flips, Setting
 from sharpen.bench.comparison.matchups import able
 from sharpen.bench.comparison.measure import Measure, check_sizes, looked_over, told
@@ -57,6 +57,7 @@ class Wish:
     twice alpha, which leave 0 out exactly where p is at most alpha."""
     method: str = "auto"
     resamples: int = RESAMPLES
+    adjust: str = joint.HOLM
 
     @property
     def level(self) -> float:
@@ -102,6 +103,7 @@ class Compared:
     """Held against a plan, and not what was planned."""
     pooled_normalised: Pooled | None = None
     side: str = BOTH
+    adjust: str = joint.HOLM
 
     @property
     def over_tasks(self) -> Pooled | None:
@@ -121,10 +123,16 @@ def compare_all(pairs: Sequence[tuple[Arm, Arm]], wish: Wish, notes: Sequence[st
     """Every pair of arms that has something to show, adjusted together. `notes` are remarks on all of them."""
     kept, said = comparable(pairs, wish)
     made = [replace(one, warnings=tuple(dict.fromkeys((*notes, *said, *one.warnings)))) for _, one in kept]
+    if wish.adjust == joint.MAX_T:
+        made = _together(made, wish)
     tested = [row for one in made for row in one.rows if row.p is not None]
-    adjusted = iter(holm([row.p for row in tested if row.p is not None]))
     deciding = [one.p for one in made if one.p is not None]
-    decided = iter(holm(deciding))
+    if wish.adjust == joint.MAX_T:
+        adjusted = iter([row.adjusted or 0.0 for row in tested])
+        decided = iter([row.adjusted or 0.0 for row in tested])
+    else:
+        adjusted = iter(holm([row.p for row in tested if row.p is not None]))
+        decided = iter(holm(deciding))
     final = []
     for one in made:
         own = tuple(row if row.p is None else _judged_row(row, next(adjusted), wish) for row in one.rows)
@@ -134,6 +142,13 @@ def compare_all(pairs: Sequence[tuple[Arm, Arm]], wish: Wish, notes: Sequence[st
         final.append(replace(whole, verdict=verdict_of(whole, wish, found=found)))
     beyond = out_of_reach(final, wish)
     return [replace(one, warnings=(*one.warnings, *said)) for one, said in zip(final, beyond, strict=True)]
+
+
+def _together(made: Sequence[Compared], wish: Wish) -> list[Compared]:
+    if any(len(one.rows) != 1 for one in made) or wish.side != BOTH:
+        raise UsageError("--adjust max-t takes one task and both sides; leave it out, or compare task by task")
+    rows = joint.adjust_together([one.rows[0] for one in made], wish.level, wish.alpha, min(wish.resamples, 9_999))
+    return [replace(one, rows=(row,), adjust=joint.MAX_T) for one, row in zip(made, rows, strict=True)]
 
 
 def _judged_row(row: Row, adjusted: float, wish: Wish) -> Row:

@@ -131,6 +131,7 @@ def _job(
         began=found["clock"]["began"],
         version=str(manifest.get("sharpen", "")),
         commit=_commit(git),
+        parameters=parameters_in(_size(lines)),
         settings=_settings(lines, home),
         text=_text(home, digest),
         reference=scale_of(found.get("benchmark")),
@@ -257,6 +258,12 @@ def _size(lines: Sequence[Line]) -> dict[str, Json]:
     grown = next((line for line in lines if line["type"] == Advanced.type), None)
     said = {} if grown is None else json.loads(grown["parts"].get(DESCRIPTION, "{}"))
     return {f"policy.{name}": said[name] for name in ("parameters", "trained_parameters") if name in said}
+
+
+def parameters_in(size: Mapping[str, Json]) -> float | None:
+    """How many parameters of a policy are trained; all it has where that is not said."""
+    found = size.get("policy.trained_parameters", size.get("policy.parameters"))
+    return float(found) if isinstance(found, int | float) else None
 
 
 def _text(home: Path, digest: str) -> dict[str, str]:

@@ -210,22 +210,25 @@ def shapes(found: Gathered) -> Iterator[Picture]:
         table = {task: [means.get((task, name)) for name in names] for task in found.tasks}
         title = "Normalised test scores by task, cut to 0..1" if whole else "Test scores by task"
         if whole:
-            table = {task: [None if x is None else _share(x, scales[task]) for x in row] for task, row in table.items()}
-        yield from _radar("radar", title, table, names)
+            table = {
+                task: [None if x is None else share_of(x, scales[task]) for x in row] for task, row in table.items()
+            }
+        yield from over_axes("radar", title, table, names)
         return
     for task in found.tasks:
         table = type_means(found.on(task), names)
-        yield from _radar(file_name("radar", task), f"{task}: test scores by type", table, names)
+        yield from over_axes(file_name("radar", task), f"{task}: test scores by type", table, names)
 
 
-def _share(score: float, normal: Reference | None) -> float:
+def share_of(score: float, normal: Reference | None) -> float:
     """A score as a share of the way from random to the reference, which is what a radar has room for."""
     return score if normal is None else min(1.0, max(0.0, normal.of(score) / normal.scale))
 
 
-def _radar(
+def over_axes(
     name: str, title: str, table: Mapping[str, Sequence[float | None]], names: Sequence[str]
 ) -> Iterator[Picture]:
+    """A radar of the arms' scores by axis, where there are axes and arms enough and all scores lie in 0..1."""
     scored = [any(row[place] is not None for row in table.values()) for place in range(len(names))]
     whole = {
         axis: row
