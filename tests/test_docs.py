@@ -47,6 +47,9 @@ def test_what_is_left_out_is_not_compared_and_pieces_are_rewritten_in_their_plac
     assert rewritten(ran(shown, later)) == ["first 2", "...", "table", "a 3", "c 5", "b 4", "...", "last 8", "..."]
     assert differences(ran("\n".join(rewritten(ran(shown, later))), later)) == []
     assert rewritten(ran("a 1\nb 2", "a 2\nb 3\nc 4")) == ["a 2", "b 3", "c 4"]
+    steps = "...\nstep 2/4 batch 0.175\nseen b\n..."
+    now = "step 1/4 batch 0.000\nseen a\n\nstep 2/4 batch 0.190\nseen b"
+    assert rewritten(ran(steps, now)) == ["...", "step 2/4 batch 0.190", "seen b", "..."]
     with pytest.raises(LookupError, match="edit the page by hand"):
         rewritten(ran("quite something else\n...", "0"))
 

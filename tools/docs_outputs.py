@@ -219,6 +219,9 @@ def _most_alike(line: str, lines: Sequence[str], at: int, near: int | None = Non
     best, place = 0.0, -1
     for number in range(at, len(lines)):
         alike = difflib.SequenceMatcher(None, wanted, _skeleton(lines[number]), autojunk=False).ratio()
+        alike += (
+            0.05 * difflib.SequenceMatcher(None, line, lines[number], autojunk=False).ratio()
+        )  # of equals the nearest
         alike -= 0.0 if near is None else 0.002 * abs(number - near)
         if alike > best:
             best, place = alike, number
