@@ -1,13 +1,14 @@
 """Do the intervals hold what they say? Simulated where the truth is known.
 
-    python benchmarks/coverage.py [--trials 2000] [--resamples 1000] [--only items|means|looks]
+    python benchmarks/coverage.py [--trials 2000] [--resamples 1000] [--only items|compare|means|looks]
 
 First, paired differences of item scores (`stats.paired`), for scores of many shapes: how often the interval holds the true
 mean, how often a verdict is false ("better" or "worse" where there is no difference; where there is one, how often it is
 found, in brackets), and the interval's width beside Student's. Discrete scores are over-covered where few of them move: an
 exact test has no smaller step. The last shapes are those that no test of their mean can hold without the falls in sight.
 
-Then, how often a 95 % interval of a mean holds the true one, and its width beside that of Student's interval (the median
+Then false findings of whole comparisons: independent groups of unlike size and spread, and tasks that share seeds. Then,
+how often a 95 % interval of a mean holds the true one, and its width beside that of Student's interval (the median
 over trials, and the mean, which a few absurdly wide ones spoil). `0..1` is a beta distribution that sits near its ends, as
 success rates do. Then, how often a comparison of a thing with itself "finds" something when it is looked at as runs come in:
 at 0.05 after every run, at planned looks with bounds that share the error out, and with the interval that holds at any time.
@@ -25,7 +26,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
 
-from sharpen.stats import looks, means, student
+from sharpen.stats import arms, looks, means, student
 from sharpen.stats.paired import OPEN, mean_difference
 from sharpen.testing.scores import BEYOND, Shape, clustered
 from sharpen.testing.scores import SHAPES as SCORES
@@ -76,6 +77,44 @@ def group_row(groups: int, size: int, trials: int) -> str:
         held["as if independent"] += mean_difference(row).verdict == OPEN
     cells = "   ".join(f"{name} {100 * (1 - count / trials):4.1f}" for name, count in held.items())
     return f"{groups:3d} groups of about {size} items   false verdicts, %: {cells}"
+
+
+def unpaired_row(sizes: tuple[int, int], ratio: float, trials: int) -> str:
+    """Two groups with the same mean: the plain difference permuted, and what a comparison does."""
+    rng = np.random.Generator(np.random.PCG64(sum(sizes)))
+    raw = now = 0
+    for _ in range(trials):
+        new, old = rng.normal(0, ratio, sizes[0]), rng.normal(0, 1, sizes[1])
+        pool, seen = np.concatenate([new, old]), abs(new.mean() - old.mean())
+        order = rng.random((499, len(pool))).argpartition(sizes[0], axis=1)[:, : sizes[0]]
+        sums = pool[order].sum(axis=1)
+        far = np.abs(sums / sizes[0] - (pool.sum() - sums) / sizes[1]) >= seen - 1e-12
+        raw += (far.sum() + 1) / 500 <= 0.05
+        now += arms.unpaired_p(new.tolist(), old.tolist(), resamples=499) <= 0.05
+    told = f"difference permuted {100 * raw / trials:4.1f}   as compared {100 * now / trials:4.1f}"
+    return f"{sizes[0]:2d} against {sizes[1]:2d} runs, spreads {ratio:g} to 1      false, %: {told}"
+
+
+def tasks_row(tasks: int, seeds: int, shared: float, trials: int) -> str:
+    """Tasks whose runs share seeds: every pair of a task and a seed as independent, and a seed counted once."""
+    rng = np.random.Generator(np.random.PCG64(tasks))
+    apart = once = 0
+    for _ in range(trials):
+        own = rng.normal(size=(tasks, seeds))
+        values = math.sqrt(shared) * rng.normal(size=seeds) + math.sqrt(1 - shared) * own
+        error = math.sqrt((values.var(axis=1, ddof=1) / seeds).sum()) / tasks
+        apart += abs(values.mean()) > student.critical(0.95, tasks * (seeds - 1)) * error
+        once += mean_difference(values.mean(axis=0), span=math.inf).verdict != OPEN
+    told = f"as independent {100 * apart / trials:4.1f}   a seed counted once {100 * once / trials:4.1f}"
+    return f"{tasks} tasks, {seeds} seeds that share {shared:g} of variance   false, %: {told}"
+
+
+def print_compare(trials: int) -> None:
+    print("\ncomparisons of arms that do not differ")
+    for sizes, ratio in (((4, 15), 4.0), ((15, 4), 4.0), ((6, 6), 4.0), ((8, 8), 1.0)):
+        print(unpaired_row(sizes, ratio, trials), flush=True)
+    for tasks, seeds, shared in ((3, 8, 0.0), (3, 8, 0.3), (3, 8, 0.9), (5, 10, 0.5), (5, 10, 1.0)):
+        print(tasks_row(tasks, seeds, shared, trials), flush=True)
 
 
 def coverage(shape: str, n: int, trials: int, resamples: int) -> str:
@@ -155,10 +194,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--trials", type=int, default=2000, help="simulated data sets per row")
     parser.add_argument("--resamples", type=int, default=1000, help="of each bootstrap interval")
-    parser.add_argument("--only", choices=["items", "means", "looks"], help="one table")
+    parser.add_argument("--only", choices=["items", "compare", "means", "looks"], help="one table")
     options = parser.parse_args()
     tables: dict[str, Callable[[], None]] = {
         "items": lambda: print_items(options.trials),
+        "compare": lambda: print_compare(options.trials),
         "means": lambda: print_means(options.trials, options.resamples),
         "looks": lambda: print_looks(10 * options.trials),
     }

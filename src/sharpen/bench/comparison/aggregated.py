@@ -15,7 +15,7 @@ from sharpen.bench.comparison import rows
 from sharpen.bench.comparison.assembly import Wish, known_references
 from sharpen.bench.comparison.matchups import able
 from sharpen.bench.comparison.measure import numbers, sorted_out
-from sharpen.bench.evidence.nouns import Arm
+from sharpen.bench.evidence.nouns import TEST, Arm
 from sharpen.stats.aggregates import Scores, aggregate
 from sharpen.stats.means import Estimate, interval
 from sharpen.stats.normalise import Reference
@@ -124,7 +124,9 @@ def _aggregates(scores: Table, wish: Wish, *, has_goal: bool, scale: float = 1.0
         found = aggregate(Scores(by_task, name), wanted, level=wish.level, resamples=_RESAMPLES)
         if len(by_task) == 1:
             # The bootstrap of the others is too narrow for the mean of a few runs, and a better interval is at hand.
-            found["mean"] = interval(next(iter(by_task.values())), wish.level)
+            values = next(iter(by_task.values()))
+            shares = wish.measure.summary == TEST and scale == 1.0 and all(0.0 <= value <= 1.0 for value in values)
+            found["mean"] = rows.share_mean(values, wish.level) if shares else interval(values, wish.level)
         told = {("median" if key == middle else key): _times(one, scale) for key, one in found.items()}
         made.append(ArmAggregate(name, told))
     return tuple(made)

@@ -160,11 +160,13 @@ def over_items(task: str, old: Sequence[Run], new: Sequence[Run], how: Testing, 
 
 def _bounded(result: arms.Comparison, old: Sequence[float], new: Sequence[float], level: float) -> arms.Comparison:
     """With intervals of the arms' own means that stay within 0..1."""
-    made = []
-    for values in (old, new):
-        low, high, method = bounded_mean(values, level)
-        made.append(Estimate(fmean(values), low, high, len(values), method, level))
-    return replace(result, old=made[0], new=made[1])
+    return replace(result, old=share_mean(old, level), new=share_mean(new, level))
+
+
+def share_mean(values: Sequence[float], level: float) -> Estimate:
+    """The mean of scores in 0..1 with its interval, the same wherever it is shown."""
+    low, high, method = bounded_mean(values, level)
+    return Estimate(fmean(values), low, high, len(values), method, level)
 
 
 def means_by_item(runs: Sequence[Run]) -> dict[str, float]:
