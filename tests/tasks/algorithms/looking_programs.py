@@ -395,41 +395,4 @@ LOOKING = {
                     dig_text(file.read(1 << 16))
         """
     ),
-    "lets a compiled helper look": looking(
-        """
-        import ctypes, gc
-        class Ref(ctypes.Structure):
-            _fields_ = [("count", ctypes.c_ssize_t), ("kind", ctypes.py_object)]
-        for thing in gc.get_objects():
-            if type(thing).__name__ in ("BytesIO", "StringIO", "bytearray", "memoryview"):
-                dig_text(bytes(thing.getvalue() if hasattr(thing, "getvalue") else thing).decode(errors="replace"))
-        """
-    ),
 }
-
-REPORTED = {
-    "reaches type through collections.UserList.copy, and with it every module": looking(
-        """
-        kind = collections.UserList.copy(int)
-        for each in kind.__subclasses__(object):
-            space = getattr(getattr(each, "__init__", None), "__globals__", {})
-            for module in list(space["sys"].modules.values()) if "sys" in space else ():
-                dig(vars(module), 4)
-                if "gc" in vars(module) or module.__name__ == "gc":
-                    dig(module.get_objects(), 3)
-        import gc
-        dig(gc.get_objects(), 3)
-        """,
-        "import collections",
-    ),
-    "reads standard input again": looking(
-        """
-        import os, sys
-        os.lseek(0, 0, 0)
-        dig_text(os.read(0, 1 << 20))
-        sys.stdin.seek(0)
-        dig_text(sys.stdin.read())
-        """
-    ),
-}
-"""The two that were seen to work: 0.472 became 0.995 on this task."""

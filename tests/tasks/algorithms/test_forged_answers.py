@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import textwrap
-import time
 
 import pytest
 
@@ -211,10 +210,8 @@ def test_the_honest_part_and_a_better_packing_are_scored_as_they_are() -> None:
 
 
 def gains_nothing(name: str) -> None:
-    begun = time.monotonic()
     outcome = judged(ALL[name])
     assert outcome.hard == 0.0 or outcome.hard == HONEST, outcome
-    assert time.monotonic() - begun < 120, "it was waited for"
 
 
 @pytest.mark.parametrize("name", QUICK)

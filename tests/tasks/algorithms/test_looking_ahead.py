@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from looking_programs import LOOKING, REPORTED, looking
+from looking_programs import LOOKING, looking
 
 from sharpen.core.candidate import Candidate
 from sharpen.core.outcome import Outcome
@@ -18,6 +18,31 @@ from sharpen.tasks.algorithms import rules
 from sharpen.tasks.algorithms.machine_scheduling import MachineScheduling
 from sharpen.testing.tasks import FakeAttempt
 
+REPORTED = {
+    "reaches type through collections.UserList.copy, and with it every module": looking(
+        """
+        kind = collections.UserList.copy(int)
+        inits = (getattr(each, "__init__", None) for each in kind.__subclasses__(object))
+        spaces = (getattr(init, "__globals__", {}) for init in inits)
+        modules = next(space["sys"].modules for space in spaces if "sys" in space)
+        for module in list(modules.values()):
+            dig(vars(module), 4)
+        import gc
+        dig(gc.get_objects(), 3)
+        """,
+        "import collections",
+    ),
+    "reads standard input again": looking(
+        """
+        import os, sys
+        os.lseek(0, 0, 0)
+        dig_text(os.read(0, 1 << 20))
+        sys.stdin.seek(0)
+        dig_text(sys.stdin.read())
+        """
+    ),
+}
+"""The two that were seen to work: 0.472 became 0.995 on this task."""
 QUICK = (
     "asks the collector for every object",
     "seeks every open file to its beginning",
