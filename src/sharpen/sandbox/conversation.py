@@ -22,7 +22,7 @@ from sharpen.sandbox.client import begin, report_of, send_order
 from sharpen.sandbox.contract import Order, Ran, Reason
 
 _PIECE = 1 << 16
-_CONSTANTS = {"Infinity": math.inf, "-Infinity": -math.inf, "NaN": math.nan}
+_DECODER = json.JSONDecoder(parse_constant={"Infinity": math.inf, "-Infinity": -math.inf, "NaN": math.nan}.__getitem__)
 
 
 class NoAnswer(Exception):
@@ -171,7 +171,7 @@ class Conversation:
 def _answer_in(line: bytes, number: int) -> Any:
     """The answer that a line holds; `NoAnswer` where it holds none, or the answer to another question."""
     try:
-        message = json.loads(line, parse_constant=_CONSTANTS.__getitem__)
+        message = _DECODER.decode(line.decode())
     except (ValueError, RecursionError) as error:  # also for bytes that are no text and numbers of too many digits
         raise NoAnswer(f"the answer can't be read: {error}") from None
     if not isinstance(message, list) or len(message) != 2 or type(message[0]) is not int or message[0] != number:
