@@ -50,6 +50,9 @@ def test_what_is_left_out_is_not_compared_and_pieces_are_rewritten_in_their_plac
     steps = "...\nstep 2/4 batch 0.175\nseen b\n..."
     now = "step 1/4 batch 0.000\nseen a\n\nstep 2/4 batch 0.190\nseen b"
     assert rewritten(ran(steps, now)) == ["...", "step 2/4 batch 0.190", "seen b", "..."]
+    blank = "...\n\nTest\nscore 1\n..."
+    progress = "begin\n  step 1/4 · 3 calls · 0:15 so far, time left not known yet\nstep 1: x\n\nTest\nscore 2\nend"
+    assert rewritten(ran(blank, progress)) == ["...", "", "Test", "score 2", "..."]
     with pytest.raises(LookupError, match="edit the page by hand"):
         rewritten(ran("quite something else\n...", "0"))
 

@@ -188,9 +188,11 @@ def _pieces(shown: Sequence[str]) -> list[list[str]]:
 
 def rewritten(ran: Ran) -> list[str]:
     """The output as the page is to show it: whole, or the same pieces of it as before."""
-    shown = ran.command.shown
+    shown, lines = ran.command.shown, ran.lines
+    if not any(map(_PROGRESS.match, shown)):
+        lines = [line for line in lines if not _PROGRESS.match(line)]
     if LEFT_OUT not in shown:
-        return ran.lines if shown else []
+        return lines if shown else []
     result: list[str] = []
     piece: list[str] = []
     at = 0
@@ -199,8 +201,8 @@ def rewritten(ran: Ran) -> list[str]:
             piece.append(line)
             continue
         if piece:
-            first, last = _place(piece, ran.lines, at)
-            result += ran.lines[first : last + 1]
+            first, last = _place(piece, lines, at)
+            result += lines[first : last + 1]
             piece, at = [], last + 1
         if line is not None:
             result.append(LEFT_OUT)
@@ -209,8 +211,14 @@ def rewritten(ran: Ran) -> list[str]:
 
 def _place(piece: Sequence[str], lines: Sequence[str], at: int) -> tuple[int, int]:
     """The first and the last line of the output that a piece stands for now: those most alike its own first and last."""
-    first = _most_alike(piece[0], lines, at)
-    last = first if len(piece) == 1 else _most_alike(piece[-1], lines, first, near=first + len(piece) - 1)
+    words = [number for number, line in enumerate(piece) if line.strip()]
+    first = _most_alike(piece[words[0]], lines, at)
+    last = first if len(words) == 1 else _most_alike(piece[words[-1]], lines, first, near=first + words[-1] - words[0])
+    before, after = words[0], len(piece) - 1 - words[-1]
+    while before and first > at and not lines[first - 1].strip():
+        first, before = first - 1, before - 1
+    while after and last + 1 < len(lines) and not lines[last + 1].strip():
+        last, after = last + 1, after - 1
     return first, last
 
 
