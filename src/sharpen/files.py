@@ -22,7 +22,7 @@ from sharpen.core.digest import Json
 from sharpen.core.errors import StorageError
 from sharpen.core.redact import is_clean, redact_json
 
-_TEMPORARY = ".tmp~"
+TEMPORARY = ".tmp~"
 
 
 def storage_error(path: Path, error: OSError) -> StorageError:
@@ -77,7 +77,7 @@ def _folder_beside(path: Path) -> Path:
 
 
 def _temporary_name(path: Path) -> str:
-    return str(path.with_name(f".{path.name}.{os.urandom(6).hex()}{_TEMPORARY}"))
+    return str(path.with_name(f".{path.name}.{os.urandom(6).hex()}{TEMPORARY}"))
 
 
 def sync_file(path: Path) -> None:
@@ -170,14 +170,15 @@ def _swap(made: Path, path: Path) -> None:
     if exchange is not None and exchange(_HERE, os.fsencode(made), _HERE, os.fsencode(path), _EXCHANGE) == 0:
         return
     # Where two folders can't change places at once there is a moment without either.
-    with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.", suffix=_TEMPORARY) as aside:
+    with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.", suffix=TEMPORARY) as aside:
         os.rename(path, Path(aside) / path.name)
         os.rename(made, path)
 
 
-def sweep(folder: Path) -> None:
-    """Remove the temporary files and folders that a process killed within a write left. Only for who alone writes there."""
-    for path in [*folder.rglob(f".*{_TEMPORARY}")]:
+def sweep(folder: Path, *, inside: bool = True) -> None:
+    """Remove the temporary files and folders that a process killed within a write left, those in folders `inside` too. Only
+    for who alone writes there."""
+    for path in [*(folder.rglob if inside else folder.glob)(f".*{TEMPORARY}")]:
         if path.is_dir():
             shutil.rmtree(path, ignore_errors=True)
         else:

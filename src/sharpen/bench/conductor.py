@@ -21,6 +21,7 @@ from typing import Any
 
 from sharpen.bench import artifacts, layout, reuse, story, strict_yaml, trust
 from sharpen.bench.artifacts import results
+from sharpen.bench.caps import are_larger, caps_of, read_spent, refuse_late_caps
 from sharpen.bench.config import BudgetConfig, dump, understood
 from sharpen.bench.job_process import BUDGET, DONE, STOPPED, Together
 from sharpen.bench.layout import JOB_CONFIG, RunFolder
@@ -36,8 +37,8 @@ from sharpen.core.redact import redact
 from sharpen.engine.durability import check_ledger, cut_damaged_end
 from sharpen.engine.opening import EVENTS
 from sharpen.engine.replay import reopen
-from sharpen.files import sweep, write_atomic, write_json
-from sharpen.ledger.payments import Paid
+from sharpen.files import TEMPORARY, sweep, write_atomic, write_json
+from sharpen.ledger.payments import Paid, account_name, read_accounts
 from sharpen.ledger.store import Ledger
 
 FINISHED = ("done", "budget")
@@ -86,6 +87,10 @@ class Conductor:
 
     def lay_out(self) -> None:
         """Write what must be there before the first job starts. What is there already and still holds is left alone."""
+        self._refuse_late_caps()
+        for folder in ("meta", "tasks"):
+            sweep(self.folder.path / folder)
+        sweep(self.folder.path, inside=False)
         records = {job.job_id: job.record() for job in self.jobs} | {one.row_id: one.record() for one in self.skipped}
         self.folder.write_meta(dump_study(self.study), records)
         self.folder.write_manifest(records, tags=list(self.study.tags))
@@ -100,17 +105,30 @@ class Conductor:
             path = self.folder.job(job.job_id) / JOB_CONFIG
             self._configs[job.job_id] = withheld.hide(dump(config, parts.trainer.params))
             ended_by = _budget_of(path) if path.exists() else config.budget
-            if ended_by != config.budget and self.state_of(job) == "budget":
-                # The caps it was ended by are on record until it goes on: whether it may is told by them.
+            state = self.state_of(job) if ended_by != config.budget else ""
+            if state in FINISHED:
+                # The caps it came to its end with stay on record until it goes on: whether it may is told by them.
                 kept = config.model_copy(update={"budget": ended_by})
                 write_atomic(path, withheld.hide(dump(kept, parts.trainer.params)))
-                if _larger(config.budget, ended_by):
+                if state == "budget" and are_larger(config.budget, ended_by):
                     self._grown.add(job.job_id)
             else:
                 write_atomic(path, self._configs[job.job_id])
         trust.remember(allowed)
         withheld.hand_over()
         self.folder.sync()
+
+    def _refuse_late_caps(self) -> None:
+        """Refuse caps that are lower than what a job that is to go on has used, before anything is changed."""
+        paid = read_accounts(self.folder.ledger)
+        for job in self.jobs:
+            home, budget = self.folder.job(job.job_id), job.cell.config.budget
+            if not (home / JOB_CONFIG).exists() or _budget_of(home / JOB_CONFIG) == budget:
+                continue
+            if self.state_of(job) not in (*FINISHED, _DAMAGED):
+                refuse_late_caps(
+                    budget, read_spent(home, paid.get(account_name(home, self.folder.ledger), Paid())), home
+                )
 
     def _take_over(self) -> None:
         """Take jobs over that another run has finished and that have not begun here."""
@@ -165,7 +183,7 @@ class Conductor:
                 while queue or running:
                     while queue and len(running) < self.study.parallel and self._room_for(queue[0]):
                         job = queue.pop(0)
-                        self._reserved[job.job_id] = _caps(self.study.budget)  # before the next one is looked at
+                        self._reserved[job.job_id] = caps_of(self.study.budget)  # before the next one is looked at
                         running.add(asyncio.create_task(self._carry_out(job, home.carry_out)))
                     if not running:
                         break
@@ -212,7 +230,7 @@ class Conductor:
         if jobs == 1:
             yield
             return
-        with tempfile.TemporaryDirectory(prefix="sharpen-limits-") as folder:
+        with tempfile.TemporaryDirectory(dir=self.folder.path, prefix=".limits.", suffix=TEMPORARY) as folder:
             self._shared = Together(jobs, Path(folder))
             yield
 
@@ -272,20 +290,20 @@ class Conductor:
     def _note_spending(self, ended: str | None = None) -> None:
         """Take down what the job that has `ended` has spent, or what all have, those that the study no longer has too. A job
         that was killed had no time to say so; the ledger has it."""
-        if not _caps(self.study.total):
+        if not caps_of(self.study.total):
             return
         paid = job_payments(self.folder)
         for job_id in {job.job_id for job in self.jobs} | set(paid) if ended is None else {ended}:
             home = self.folder.job(job_id)
             if not reuse.reused_from(home):
-                self._spent[job_id] = _spent(home, paid.get(job_id, Paid()))
+                self._spent[job_id] = read_spent(home, paid.get(job_id, Paid()))
 
     def _room_for(self, job: Planned) -> bool:
         """Whether a job may start: nobody wants to stop, and its cap fits into what the whole study may still spend."""
         if self.stopping:
             return False
-        wanted = _caps(self.study.budget)
-        for name, cap in _caps(self.study.total).items():
+        wanted = caps_of(self.study.budget)
+        for name, cap in caps_of(self.study.total).items():
             running = self._reserved
             spent = {other: used.get(name, 0.0) for other, used in self._spent.items() if other not in running}
             # A job's cap holds for all its sessions: what it has paid is part of what it may still come to.
@@ -308,33 +326,9 @@ def _modules(jobs: Sequence[Planned]) -> list[str]:
     return sorted(name for name in used if name.startswith("sharpen."))
 
 
-def _caps(budget: BudgetConfig) -> dict[str, float]:
-    return {name: cap for name, cap in budget.model_dump().items() if cap is not None}
-
-
 def _budget_of(path: Path) -> BudgetConfig:
     """The caps a job's configuration had; the rest of it need not be readable any more."""
     return BudgetConfig.model_validate(strict_yaml.parse(path.read_text(encoding="utf-8"), str(path))["budget"])
-
-
-def _larger(new: BudgetConfig, old: BudgetConfig) -> bool:
-    """Whether a cap was raised or taken away."""
-    now = new.model_dump()
-    return any(now[name] is None or now[name] > cap for name, cap in _caps(old).items())
-
-
-def _spent(folder: Path, paid: Paid) -> dict[str, float]:
-    """What a job has used by its story, in which answers of the ledger count as if they were paid for, and at the least what
-    it really paid, which a job that was killed had no time to tell of."""
-    path = folder / "results.json"
-    found: Mapping[str, Any] = layout.read_json(path) if path.exists() else results([])
-    total = found["usage"]["total"]
-    return {
-        "calls": max(total["calls"], paid.calls),
-        "tokens": max(total["prompt_tokens"] + total["completion_tokens"], paid.tokens),
-        "money": max(total["money"] or 0.0, paid.money),
-        "seconds": found["clock"]["seconds"] or 0.0,
-    }
 
 
 def _last_words(log: Path) -> str:

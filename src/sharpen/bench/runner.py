@@ -231,6 +231,7 @@ class Session:
         """Carry the job out, or on, to its end. Returns its status: done or budget."""
         with layout.locked(self.job_folder):
             sweep(self.job_folder)
+            sweep(self.folder.path / "meta")
             cut_damaged_end(self.job_folder / EVENTS)
             reopen(self.job_folder / EVENTS, more_budget=more_budget)
             artifacts.write_job_meta(self.job_folder, self.parts.setup.spec)

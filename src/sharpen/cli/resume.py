@@ -68,6 +68,7 @@ def command(
     if ended and (folder.job(parts.setup.spec.job_id) / "checkpoints" / "best").exists():
         return _at_its_end(folder, parts, status, output)
     if caps is not None:
+        _check_caps(folder, parts, status)
         _keep_config(folder, parts)
     if pay_again:
         parts = dataclasses.replace(parts, how=dataclasses.replace(parts.how, pay_again=True))
@@ -142,6 +143,21 @@ def _status(folder: RunFolder, parts: Parts) -> str:
     lines = read_events(folder.job(parts.setup.spec.job_id) / "events.jsonl")
     status: str = results(lines)["status"]
     return status
+
+
+def _check_caps(folder: RunFolder, parts: Parts, status: str) -> None:
+    """Refuse caps that would change the record instead of letting the run go on."""
+    from sharpen.bench.caps import are_larger, caps_of, read_spent, refuse_late_caps
+    from sharpen.bench.config import load
+    from sharpen.core.errors import UsageError
+    from sharpen.ledger.payments import Paid, account_name, read_accounts
+
+    before, now, job = load(folder.config).budget, parts.config.budget, folder.job(parts.setup.spec.job_id)
+    if status == "budget" and not are_larger(now, before):
+        had = ", ".join(f"{name}={cap:g}" for name, cap in caps_of(before).items())
+        raise UsageError(f"{folder.path} was ended by its budget of {had}; to go on it takes more than that")
+    paid = read_accounts(folder.ledger).get(account_name(job, folder.ledger), Paid())
+    refuse_late_caps(now, read_spent(job, paid), job)
 
 
 def _keep_config(folder: RunFolder, parts: Parts) -> None:
