@@ -34,9 +34,11 @@ _CLEAR = 0.5
 """Standard deviations by which gains must stand out for the proof to begin before all failures were tried."""
 _NOISY, _FEWEST_GAINS = 0.5, 4
 """The share of echoes in which the arms differ from which on a task counts as noisy, and the gains it takes to tell."""
+_MORE = 1.5
+"""Standard deviations above the seen number of gains that may be there, where more were seen than could be lost."""
 _PLENTY = 8.0
 """Where gains alone would be so many times surer than a proof asks for, what may have been lost is looked at."""
-_HIDDEN = 1.28
+_HIDDEN = 2.0
 """Standard deviations above the seen number of gains that may still be found, where draws can't be repeated."""
 
 
@@ -144,7 +146,7 @@ class _State:
         return wanted
 
     def _more_gains_than_can_be_lost(self, gains: int) -> bool:
-        hoped = (gains + math.sqrt(max(1, gains))) * self.scale
+        hoped = (gains + _MORE * math.sqrt(max(1, gains))) * self.scale
         return hoped - (len(self.readings) - len(self.failing)) >= self.worthwhile
 
     # -- where they do not

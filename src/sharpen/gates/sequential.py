@@ -5,7 +5,7 @@ items of the expected score, new less old. Where draws can't be repeated, the on
 is the mean over items like these.
 
 The proof. Items are judged in a random order that no outcome has a say in, each by fresh draws of both arms, side by side;
-stored draws prove nothing, because they were chosen or may be out of date. Looks are planned: every quarter of a pass, up to
+stored draws prove nothing, because they were chosen or may be out of date. Looks are planned: every fifth of a pass, up to
 `passes` passes over the items (where draws can't be repeated: every tenth of one pass). At each look the differences are put
 to an exact test for bounded values (`bounded_mean`), at a level that keeps the probability to accept at any look at `alpha`
 (`spending`). The printed interval is that test turned round: its lower end, at the level of the look, is above zero exactly
@@ -34,7 +34,7 @@ from sharpen.gates.readings import Reading, flatten, random_order, read
 from sharpen.gates.screening import screen
 from sharpen.gates.spending import FairWalk
 
-_LOOKS_PER_PASS = {True: 4, False: 10}
+_LOOKS_PER_PASS = {True: 5, False: 10}
 """By whether draws can be repeated."""
 _FUTILE = ((0.0, -1.2), (0.3, 0.3), (1.0, 1.5))
 """Standard deviations above zero under which a candidate is given up, by the share of the looks that are behind."""
