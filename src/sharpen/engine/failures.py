@@ -6,8 +6,8 @@ it ends as soon as the limit is passed, since the same code would meet the other
 
 from __future__ import annotations
 
+import os
 import re
-import sysconfig
 import traceback
 from collections.abc import Iterable, Sequence
 from math import inf
@@ -20,8 +20,8 @@ from sharpen.core.redact import redact
 _FRAMES = 8
 _LONGEST = 300
 _ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{6,}")
-_OF_OTHERS = (str(Path(__file__).parents[1]), sysconfig.get_path("stdlib"), sysconfig.get_path("purelib"), "<")
-"""How the file names of code begin that the author of a task has not written."""
+_OF_OTHERS = (str(Path(__file__).parents[1]), str(Path(os.__file__).parent), "<")
+"""How the file names of code begin that the author of a task has not written; installed packages are not among them."""
 
 
 def describe_crash(error: BaseException) -> Failure:
@@ -32,11 +32,15 @@ def describe_crash(error: BaseException) -> Failure:
         return Failure(FailureKind.CRASHED, redact(str(error)))
     if not frames:
         return Failure(FailureKind.CRASHED, redact(said))
-    place = next((frame for frame in reversed(frames) if not frame.filename.startswith(_OF_OTHERS)), frames[-1])
+    place = next((frame for frame in reversed(frames) if _is_the_authors(frame.filename)), frames[-1])
     source = f": {place.line[:80]}" if place.line else ""
     message = f"{said} ({Path(place.filename).name}, line {place.lineno}, in {place.name}{source})"
     way = " > ".join(f"{Path(frame.filename).name}:{frame.lineno} in {frame.name}" for frame in frames[-_FRAMES:])
     return Failure(FailureKind.CRASHED, redact(message), redact(way))
+
+
+def _is_the_authors(filename: str) -> bool:
+    return not filename.startswith(_OF_OTHERS) and "site-packages" not in filename
 
 
 def allowed_failures(share: float | None, wanted: int) -> float:
