@@ -12,8 +12,11 @@ from __future__ import annotations
 import json
 import os
 import random
-from collections.abc import Callable
-from typing import Any
+
+TYPE_CHECKING = False  # importing `typing` takes as long as half of starting Python
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
 
 
 def load(entry: str) -> Callable[..., Any]:

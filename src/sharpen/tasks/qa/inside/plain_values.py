@@ -8,8 +8,11 @@ runs no code of a program. Anything else is not plain, and is `keep`'s business.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable
-from typing import Any
+
+TYPE_CHECKING = False  # importing `typing` takes as long as half of starting Python
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
 
 _BIG = 10_000
 """Bits from which a whole number is written in hexadecimal: Python takes no longer ones in decimal."""

@@ -11,11 +11,14 @@ import builtins
 import json
 import operator
 import os
-from collections.abc import Callable
 from contextlib import suppress
-from typing import Any
 
 from plain_values import decode, encode  # type: ignore[import-not-found]
+
+TYPE_CHECKING = False  # importing `typing` takes as long as half of starting Python
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
 
 _OPERATIONS: dict[str, Callable[..., Any]] = {
     "call": lambda function, places, names: function(*places, **names),

@@ -13,9 +13,12 @@ import builtins
 import json
 import os
 from contextlib import suppress
-from typing import Any, NoReturn
 
 from plain_values import decode, encode  # type: ignore[import-not-found]
+
+TYPE_CHECKING = False  # importing `typing` takes as long as half of starting Python
+if TYPE_CHECKING:
+    from typing import Any, NoReturn
 
 _KINDS = "None, numbers, texts, bytes, lists, tuples, sets and dicts"
 
