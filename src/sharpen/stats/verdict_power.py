@@ -27,6 +27,7 @@ MOST_SIMULATED = {True: 40, False: 7}
 """Beyond so many pairs, or runs in each arm, t alone finds as much, within a point or two."""
 _DATA_SETS = 400
 _ARRANGEMENTS = 512
+_GROUPINGS = 256
 _HALVINGS = 14
 _FURTHEST = 12.0
 """Shifts are looked for up to so many spreads over the root of n."""
@@ -94,11 +95,11 @@ class _Groups:
         generator = np.random.Generator(np.random.PCG64(1_000 + n))
         self.n, self.alpha = n, alpha
         data = generator.normal(size=(2 * n, _DATA_SETS))
-        if math.comb(2 * n, n) <= _ARRANGEMENTS:
+        if math.comb(2 * n, n) <= _GROUPINGS:
             places = list(itertools.combinations(range(2 * n), n))
             self.least = 0
         else:
-            places = [tuple(generator.permutation(2 * n)[:n]) for _ in range(_ARRANGEMENTS - 1)]
+            places = [tuple(generator.permutation(2 * n)[:n]) for _ in range(_GROUPINGS - 1)]
             self.least = 1
         chosen = np.zeros((len(places) + 1, 2 * n))
         for row, members in enumerate(places, start=1):
@@ -110,11 +111,11 @@ class _Groups:
         self.total, self.all_squares = data.sum(axis=0), (data**2).sum(axis=0)
         self.all_crossed = data[first].sum(axis=0)
 
-    def _t(self, shift: Floats) -> tuple[Floats, Floats]:
-        """Welch's t of every arrangement, the one seen first, and the degrees of freedom of that."""
-        n = self.n
-        sums, total = self.sums + self.moved * shift, self.total + n * shift
-        squares = self.squares + 2 * shift * self.crossed + self.moved * shift**2
+    def _t(self, shift: Floats, first: int | None = None) -> tuple[Floats, Floats]:
+        """Welch's t of the first arrangements, the one seen before all others, and the degrees of freedom of that."""
+        n, moved = self.n, self.moved[:first]
+        sums, total = self.sums[:first] + moved * shift, self.total + n * shift
+        squares = self.squares[:first] + 2 * shift * self.crossed[:first] + moved * shift**2
         rest = self.all_squares + 2 * shift * self.all_crossed + n * shift**2 - squares
         one = np.maximum(1e-12, squares - sums**2 / n) / ((n - 1) * n)
         other = np.maximum(1e-12, rest - (total - sums) ** 2 / n) / ((n - 1) * n)
@@ -122,7 +123,7 @@ class _Groups:
         return (2 * sums - total) / n / np.sqrt(one + other), freedom
 
     def alone(self, shift: Floats) -> NDArray[np.bool_]:
-        t, freedom = self._t(shift)
+        t, freedom = self._t(shift, 1)
         return self._beyond(t[0], freedom)
 
     def verdict(self, shift: Floats) -> NDArray[np.bool_]:
