@@ -34,13 +34,29 @@ class Optimizer(FakeEndpoint):
         self.process: subprocess.Popen[str] | None = None
         self.arrived = 0
         self._gone = False
+        self._loop: asyncio.AbstractEventLoop | None = None
 
     def interrupt(self) -> None:
         assert self.process is not None
         self.process.send_signal(signal.SIGINT)
 
     def come_back(self) -> None:
-        self._gone = False
+        """Listen again where it listened before."""
+        if self._gone:
+            self._gone = False
+            assert self._loop is not None
+            asyncio.run_coroutine_threadsafe(self._listen(), self._loop).result()
+
+    async def _listen(self) -> None:
+        assert self._runner is not None
+        await web.TCPSite(self._runner, "127.0.0.1", int(self.url.split(":")[2].split("/")[0])).start()
+
+    async def _go_away(self) -> None:
+        """Nobody listens any more, as while an endpoint is restarted."""
+        assert self._runner is not None
+        self._gone, self._loop = True, asyncio.get_running_loop()
+        for site in list(self._runner.sites):
+            await site.stop()
 
     async def _respond(self, http: web.Request) -> web.StreamResponse:
         self.arrived += 1
@@ -60,7 +76,7 @@ class Optimizer(FakeEndpoint):
                 asyncio.get_running_loop().call_later(0.3, self.interrupt)
                 return web.json_response({"error": {"message": "no"}}, status=429, headers={"Retry-After": "2"})
             case "restart":
-                self._gone = True
+                await self._go_away()
                 return self._hang_up(http)
             case "twice":
                 self.interrupt()
