@@ -92,7 +92,7 @@ def story(folder: Path) -> list[dict[str, object]]:
 
 @pytest.mark.slow
 def test_lost_calls_change_nothing_where_the_cap_has_room_for_them(tmp_path: Path) -> None:
-    words = ("--limit", "24", "--budget", "calls=400", "--steps", "2", "-q")
+    words = ("--limit", "24", "--budget", "calls=2000", "--steps", "2", "-q")
     with FakeEndpoint(answer_with(script("rules")), latency=0.02).in_thread() as server:
         train = ("train", "codebook", "--model", f"{server.url}#m", *words)
         start(tmp_path, *train, "--runs", "undisturbed").wait()
