@@ -158,6 +158,16 @@ def test_ended_anywhere_and_resumed(training: Training, happens: str, at: int, c
     check(training, happens, at, code)
 
 
+def test_a_budget_of_seconds_that_ended_and_was_raised(training: Training) -> None:
+    training.server.served.clear()
+    ended, err = training.train("seconds", "--budget", "seconds=0.5")
+    assert ended == 3 and "Traceback" not in err, err
+    assert any(event["type"] == "budget_ended" for event in training.events("seconds"))
+    ended, err = training.run("resume", "latest", "--runs", "seconds", "--budget", "seconds=600")
+    assert ended == 0, err
+    assert training.events("seconds") == training.events("whole")
+
+
 def test_a_log_that_an_earlier_version_broke_is_mended_in_a_line(training: Training) -> None:
     """Also where progress is not to be shown."""
     (whole,) = training.home.glob("whole/*")
