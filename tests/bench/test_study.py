@@ -297,7 +297,8 @@ def test_jobs_of_a_killed_study_are_stopped_and_not_as_if_never_begun(tmp_path: 
     (tmp_path / "s.yaml").write_text(STUDY.replace("noise=0.1", "noise=0.1&latency=0.02") + "parallel: 2\n")
     process = subprocess.Popen([*PROGRAM, "run", "s.yaml"], cwd=tmp_path, stderr=subprocess.PIPE)
     deadline = time.monotonic() + 60
-    while len(list(tmp_path.glob("runs/s/jobs/*/events.jsonl"))) < 2 and time.monotonic() < deadline:
+    stories = "runs/s/jobs/*/events.jsonl"
+    while sum(path.stat().st_size > 0 for path in tmp_path.glob(stories)) < 2 and time.monotonic() < deadline:
         time.sleep(0.02)
     children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
     os.kill(process.pid if victim == "conductor" else int(children[0]), signal.SIGKILL)
