@@ -75,7 +75,7 @@ class Odd(BaseException):
 @pytest.mark.parametrize(
     "error",
     [
-        ZeroDivisionError("division by zero"), SystemExit(3), SystemExit(), OSError(28, "No space left"), MemoryError(),
+        ZeroDivisionError("division by zero"), SystemExit(3), SystemExit(), OSError(28, "No space left"),
         RecursionError("deep"), KeyError("x"), TimeoutError("theirs"), Unspeakable(), Odd("odd"), AssertionError(),
         asyncio.CancelledError(), UsageError("not a score"), MissingRequirement("no such package"), StopIteration(),
         ExceptionGroup("several", [ValueError("a"), TypeError("b")]),

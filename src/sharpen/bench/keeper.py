@@ -32,7 +32,7 @@ LAST_WORD = 2_000
 _CLONE_NEWUSER, _CLONE_NEWPID = 0x10000000, 0x20000000
 _SET_PDEATHSIG, _SET_CHILD_SUBREAPER = 1, 36
 _MEGABYTE = 1 << 20
-_AT_LEAST = 72 * _MEGABYTE
+_AT_LEAST = 144 * _MEGABYTE
 """The address space a job needs beside what its process has when it begins: for threads, the ledger, what it reads."""
 
 _libc = ctypes.CDLL(None, use_errno=True)

@@ -157,7 +157,7 @@ def _failure(error: BaseException) -> Failure:
         return Failure(FailureKind.SANDBOX, redact(str(error)))
     task = asyncio.current_task()
     cancelled = isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling() > 0
-    if cancelled or isinstance(error, (*_ENDINGS, KeyboardInterrupt, GeneratorExit)):
+    if cancelled or isinstance(error, (*_ENDINGS, MemoryError, KeyboardInterrupt, GeneratorExit)):
         raise error
     return describe_crash(error)
 
