@@ -118,10 +118,10 @@ def test_intervals_hold_the_truth_and_verdicts_are_seldom_false(shape: Shape, n:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("n", [8, 12, 20, 40, 80, 120])
+@pytest.mark.parametrize("n", [8, 16, 40, 120])
 @pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.name)
 def test_coverage_is_nominal_within_a_point_and_a_half(shape: Shape, n: int) -> None:
-    trials = 2_000
+    trials = 600
     held, claimed = coverage(shape, n, trials)
     assert held >= least(0.935, trials)
     if not shape.discrete:
@@ -139,7 +139,7 @@ def test_falls_too_rare_to_be_seen_are_missed_until_there_are_items_enough(shape
 @pytest.mark.slow
 @pytest.mark.parametrize(("groups", "size"), [(8, 5), (15, 4), (30, 4), (30, 1)])
 def test_groups_keep_the_level_where_items_of_a_group_go_together(groups: int, size: int) -> None:
-    rng, trials = np.random.Generator(np.random.PCG64(groups)), 1_500
+    rng, trials = np.random.Generator(np.random.PCG64(groups)), 600
     counted, alone = [], []
     for _ in range(trials):
         row, names = clustered(rng, groups, size, 0.5)
