@@ -70,8 +70,11 @@ class Disk:
         elif step.path in self._live:
             self._live[step.path].pending.append((step.number, step.data if step.kind == "W" else None))
 
-    def rebuild(self, target: Path, luck: random.Random, always: str) -> None:
-        """Write a disk that a power failure at this moment may leave. The file called `always` is not on that disk."""
+    def rebuild(
+        self, target: Path, luck: random.Random, always: str, whole: tuple[str, ...] = (), none: tuple[str, ...] = ()
+    ) -> None:
+        """Write a disk that a power failure at this moment may leave. The file called `always` is not on that disk. Of those
+        that end like `whole` all is there, and of those like `none` nothing that was not synced."""
         names: dict[str, Inode] = {self.root: Inode(is_folder=True)}
         for kind, path, other, inode in self._names[: luck.randint(self._certain, len(self._names))]:
             _apply(names, kind, path, other, inode)
@@ -81,7 +84,8 @@ class Disk:
             if inode.is_folder:
                 place.mkdir(parents=True, exist_ok=True)
             elif not path.endswith("-shm") and place.parent.is_dir():  # shared memory, made anew
-                place.write_bytes(_content(inode, None if path.endswith(always) else luck))
+                is_whole = path.endswith((always, *whole))
+                place.write_bytes(inode.synced if path.endswith(none) else _content(inode, None if is_whole else luck))
 
     def _rename(self, step: Step) -> None:
         other = step.data.decode()

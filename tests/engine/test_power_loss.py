@@ -99,15 +99,19 @@ def test_after_a_power_failure_at_any_moment_the_training_ends_as_if_nothing_had
     assert whole is not None
     steps, config, luck = read_steps(log), configuration(), random.Random(13)
     syncs = [n for n, step in enumerate(steps) if step.kind == "S" and step.path.endswith("-wal")]
+    events = [n + 1 for n, step in enumerate(steps) if step.kind == "W" and step.path.endswith("events.jsonl")]
+    told = set(luck.sample(events, MOMENTS // 2))
     assert len(syncs) > 10, "it was synced all along"
-    moments = sorted({*luck.sample(range(len(steps)), MOMENTS), *luck.sample(syncs, 3), len(steps)})
+    moments = sorted({*luck.sample(range(len(steps)), MOMENTS), *luck.sample(syncs, 3), *told, len(steps)})
     disk, followed, again, resumed = Disk(root), 0, 0, 0
     for moment in moments:
         while followed < moment:
             disk.follow(steps[followed])
             followed += 1
         target = tmp_path / str(moment)
-        disk.rebuild(target, luck, always=f"/{BILL}")
+        worst = moment in told  # the event is there, and what it stands on is not
+        ends = (("events.jsonl",), ("-wal",)) if worst else ((), ())
+        disk.rebuild(target, luck, f"/{BILL}", *ends)
         before = lines(target / BILL)
         run = only_run(target)
         if run is None:
