@@ -41,7 +41,7 @@ EVERYTHING = {
 RUNS: dict[str, dict[str, Any]] = {
     "everything": EVERYTHING,
     "suggestions": {**EVERYTHING, "update_mode": "rewrite_from_suggestions", "gate": "strict", "epochs": 2},
-    "rewritings": {"epochs": 2, "batch_size": 8, "update_mode": "full_rewrite_minibatch", "slow_update_gate": False},
+    "rewritings": {"epochs": 2, "batch_size": 10, "update_mode": "full_rewrite_minibatch", "slow_update_gate": False},
     "forced": {"epochs": 2, "batch_size": 20, "gate": "force"},
 }
 
@@ -219,7 +219,7 @@ def test_selection_scores_are_hard_and_of_all_items_or_absent(trained: dict[str,
                 assert said is None
             else:
                 assert said == pytest.approx(sum(hard for hard, _ in draws.values()) / deciding)
-    assert {("baseline", True), ("baseline", False), ("best", False)} <= seen
+    assert {("baseline", False), ("best", False)} <= seen
 
 
 def test_with_a_mixed_metric_the_best_hard_score_is_still_hard(everything: Told) -> None:

@@ -239,9 +239,9 @@ def test_a_full_disk_loses_nothing_that_was_paid_for(tmp_path: Path, small_disk:
 def test_a_file_size_limit_is_met_like_a_full_disk(tmp_path: Path) -> None:
     arguments = ("train", "codebook", *SCRIPTED, "--steps", "4", "-q")
     assert sharpen(*arguments, "--runs", "good", cwd=tmp_path).returncode == 0
-    done = sharpen(*arguments, "--runs", "bad", cwd=tmp_path, limit=1_100_000)
+    done = sharpen(*arguments, "--runs", "bad", cwd=tmp_path, limit=3_000_000)
     assert done.returncode == 1, done.stderr
-    assert "cannot write" in done.stderr
+    assert "cannot write" in done.stderr or "no room" in done.stderr
     assert "Traceback" not in done.stderr
     (run,), (undisturbed,) = (tmp_path / "bad").iterdir(), (tmp_path / "good").iterdir()
     carried_on_without_paying_again(run, tmp_path, undisturbed)

@@ -66,7 +66,7 @@ def test_what_is_accepted_is_truly_better_and_the_honest_score_is_near_the_truth
     (confirmed,) = (event for event in events if event["type"] == "best_confirmed")
     truth = task.true_score(known[confirmed["candidate"]])
     assert truth >= task.true_score(task.seed()) + 0.1
-    assert confirmed["how"] == "val items held back" and abs(confirmed["value"] - truth) < 0.12
+    assert confirmed["how"] == "val items held back" and abs(confirmed["value"] - truth) < 0.2
 
 
 def test_the_gate_draws_again_where_answers_vary(tmp_path: Path) -> None:

@@ -86,7 +86,7 @@ class RunFolder:
             found: dict[str, Any] = read_json(path)
             if not (isinstance(found, dict) and isinstance(found.get("jobs"), dict)):
                 raise ValueError("a manifest is a mapping with the jobs in it")
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, StorageError) as error:
             gone = "is missing" if isinstance(error, OSError) else "is damaged"
             raise UsageError(f"{path} {gone}; of a study, the same `sharpen run` writes it again") from error
         return found

@@ -43,11 +43,17 @@ def _is_the_authors(filename: str) -> bool:
     return not filename.startswith(_OF_OTHERS) and "site-packages" not in filename
 
 
+_FEW = 2
+"""Of so few rollouts all may fail by chance: gates ask for one or two at a time."""
+
+
 def allowed_failures(share: float | None, wanted: int) -> float:
-    """How many of so many rollouts may fail: a share of them, one at least, but never all; any number without a share."""
-    if share is None:
+    """How many of so many rollouts may fail: a share of them, one at least, but not all, unless there are only a few or the
+    share is all of them; any number without a share."""
+    if share is None or share >= 1.0:
         return inf
-    return 0.0 if share == 0 else min(max(1.0, share * wanted), wanted - 1)
+    most = max(1.0, share * wanted)
+    return 0.0 if share == 0 else min(most, wanted - 1) if wanted > _FEW else most
 
 
 def check_failures(failed: Sequence[Outcome], wanted: int, share: float | None) -> None:

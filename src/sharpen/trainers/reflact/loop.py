@@ -89,7 +89,7 @@ class _Step:
             least=self.params.min_edit_budget,
         )
         self.limit = self.scheduled if self.params.budget_control == "fixed" else None
-        self.promising = False
+        self.promising, self.untried = False, False
         self.refused: tuple[tuple[Change, str], ...] = ()
         self.shown = {**shown_candidate(self.base, training.mode), "memory": self.memory}
 
@@ -150,6 +150,7 @@ class _Step:
         tried = [[t.number, t.score, t.current, t.items, len(made[t.number].patch.edits)] for t in trials]
         chosen = trials[0].number if trials[0].promising else None
         self.promising = chosen is not None and trials[0].score is not None
+        self.untried = trials[0].score is None
         self.job.emit(Selected(self.number, self.limit, tried, chosen))
         return None if chosen is None else made[chosen]
 
@@ -197,11 +198,18 @@ class _Step:
             if verdict.accepted:
                 await training.accept(self.number, chosen.candidate, comparison)
                 return "accept", comparison
-        # Where the gate saw that its items can't decide, it measured nothing: then only the train items speak for a draft.
-        keep = self.params.drafts and (self.promising if verdict.effect is None else verdict.effect >= 0.0)
+        keep = self.params.drafts and self.not_seen_worse(comparison)
         changes = (*state.draft_edits, *chosen.applied)
         state.draft, state.draft_edits = (chosen.candidate, changes) if keep else (None, ())
         return "draft" if keep else "reject", comparison
+
+    def not_seen_worse(self, comparison: Comparison) -> bool:
+        """Whether nothing speaks against a draft. Where the gate gave up before it compared anything, the train items speak;
+        where none were tried, that the gate looked and found too little to prove."""
+        effect = comparison.verdict.effect
+        if effect is not None:
+            return effect >= 0.0
+        return self.promising or (self.untried and comparison.rollouts > 0)
 
     def revised(self, chosen: Update, whole: Patch) -> None:
         edits = [{key: value for key, value in edit.record().items() if key != "texts"} for edit in whole.edits]
